@@ -1,0 +1,185 @@
+#include "base/settings.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+extern char** environ;
+
+namespace sgl {
+namespace {
+
+constexpr Setting kSettings[] = {
+    {"SGLCOLL_LOG_LEVEL", SettingKind::choice, "warn", "error|warn|info|debug|trace",
+     "least severe kind of log line that is printed"},
+    {"SGLCOLL_TRANSPORT", SettingKind::choice, "auto", "auto|shm|sim",
+     "how ranks reach each other; sim is the simulated verbs device, for tests, and needs all ranks in one process"},
+    {"SGLCOLL_ALGORITHM", SettingKind::text, "", "",
+     "algorithm to use, e.g. \"allgather=ring,bcast=binomial\"; unnamed collectives keep the table's choice"},
+    {"SGLCOLL_SHM_PATH", SettingKind::choice, "auto", "auto|direct|cma|staged",
+     "data path for user memory on one node: direct load/store only where memory is shared, process_vm_readv (cma), or copies through staging slots"},
+    {"SGLCOLL_EAGER_BYTES", SettingKind::bytes, "4K", "",
+     "payloads up to this many bytes travel inside the message (the same on all ranks)"},
+    {"SGLCOLL_CHUNK_BYTES", SettingKind::bytes, "128K", "",
+     "payload bytes of one pipelined piece in chain and tree broadcasts (the same on all ranks)"},
+    {"SGLCOLL_SPIN_US", SettingKind::integer, "20", "",
+     "microseconds of busy polling before a waiting rank yields its processor"},
+    {"SGLCOLL_TIMEOUT_S", SettingKind::integer, "0", "",
+     "seconds without any progress after which an operation fails with SGLCOLL_ERR_TIMEOUT; 0 waits for ever"},
+    {"SGLCOLL_CHECK", SettingKind::boolean, "0", "",
+     "compare the arguments of every collective across ranks and name the rank that differs"},
+    {"SGLCOLL_VERIFY", SettingKind::boolean, "0", "",
+     "run the symbolic verifier over every plan as it is built (all ranks, so slow above 64)"},
+    {"SGLCOLL_REPRODUCIBLE", SettingKind::boolean, "0", "",
+     "reduce in an order that depends on the rank count only, not on size or placement"},
+    {"SGLCOLL_ABORT_ON_ERROR", SettingKind::boolean, "0", "",
+     "print the error and abort the process when a call fails"},
+    {"SGLCOLL_TOPOLOGY", SettingKind::text, "", "",
+     "hwloc XML file or synthetic description to plan for in place of this machine"},
+};
+
+const Setting* find_setting(std::string_view name) {
+  for (const Setting& setting : kSettings)
+    if (setting.name == name) return &setting;
+  return nullptr;
+}
+
+bool parse_integer(std::string_view text, int64_t* value) {
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return failure == std::errc() && end == text.data() + text.size() && *value >= 0;
+}
+
+bool parse_boolean(std::string_view text, bool* value) {
+  if (text == "1" || text == "yes" || text == "true" || text == "on") return *value = true, true;
+  if (text == "0" || text == "no" || text == "false" || text == "off") return *value = false, true;
+  return false;
+}
+
+bool is_choice(std::string_view choices, std::string_view value) {
+  while (!choices.empty()) {
+    size_t bar = choices.find('|');
+    if (choices.substr(0, bar) == value) return true;
+    choices = bar == std::string_view::npos ? "" : choices.substr(bar + 1);
+  }
+  return false;
+}
+
+// What a right value looks like, or null when `value` already is one.
+const char* wanted_form(const Setting& setting, std::string_view value) {
+  int64_t number = 0;
+  bool flag = false;
+  switch (setting.kind) {
+    case SettingKind::text: return nullptr;
+    case SettingKind::integer:
+      return parse_integer(value, &number) ? nullptr : "a whole number, 0 or more";
+    case SettingKind::bytes:
+      return parse_bytes(value, &number) ? nullptr : "bytes such as 4096, 64K, 1M or 2G";
+    case SettingKind::boolean: return parse_boolean(value, &flag) ? nullptr : "0 or 1";
+    case SettingKind::choice: return is_choice(setting.choices, value) ? nullptr : setting.choices;
+  }
+  return nullptr;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+const Setting& nearest_setting(std::string_view name) {
+  return *std::min_element(std::begin(kSettings), std::end(kSettings),
+                           [&](const Setting& a, const Setting& b) {
+                             return edit_distance(a.name, name) < edit_distance(b.name, name);
+                           });
+}
+
+// The environment's value when it is of the right form, else the default.
+std::string_view effective_value(const Setting& setting) {
+  const char* given = std::getenv(setting.name);
+  return given && !wanted_form(setting, given) ? given : setting.default_value;
+}
+
+const Setting& known_setting(std::string_view name) {
+  const Setting* setting = find_setting(name);
+  assert(setting && "a variable that is not in the table of settings");
+  return *setting;
+}
+
+}  // namespace
+
+std::span<const Setting> all_settings() { return kSettings; }
+
+std::string setting_text(std::string_view name) {
+  return std::string(effective_value(known_setting(name)));
+}
+
+bool setting_from_environment(std::string_view name) {
+  return std::getenv(known_setting(name).name) != nullptr;
+}
+
+int64_t setting_integer(std::string_view name) {
+  int64_t value = 0;
+  parse_integer(effective_value(known_setting(name)), &value);
+  return value;
+}
+
+int64_t setting_bytes(std::string_view name) {
+  int64_t value = 0;
+  parse_bytes(effective_value(known_setting(name)), &value);
+  return value;
+}
+
+bool setting_boolean(std::string_view name) {
+  bool value = false;
+  parse_boolean(effective_value(known_setting(name)), &value);
+  return value;
+}
+
+bool parse_bytes(std::string_view text, int64_t* bytes) {
+  int shift = 0;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'k': case 'K': shift = 10; break;
+      case 'm': case 'M': shift = 20; break;
+      case 'g': case 'G': shift = 30; break;
+      default: break;
+    }
+  }
+  if (shift) text.remove_suffix(1);
+  int64_t value = 0;
+  if (!parse_integer(text, &value) || value > (INT64_MAX >> shift)) return false;
+  *bytes = value << shift;
+  return true;
+}
+
+Status check_settings(std::vector<std::string>* warnings) {
+  constexpr std::string_view kPrefix = "SGLCOLL_";
+  for (char** entry = environ; *entry; ++entry) {
+    std::string_view text = *entry;
+    size_t equals = text.find('=');
+    if (!text.starts_with(kPrefix) || equals == std::string_view::npos) continue;
+    std::string_view name = text.substr(0, equals), value = text.substr(equals + 1);
+    const Setting* setting = find_setting(name);
+    if (!setting) {
+      warnings->push_back(fmt::format("{} is not a variable of this library; nearest is {}", name,
+                                      nearest_setting(name).name));
+      continue;
+    }
+    if (const char* wanted = wanted_form(*setting, value))
+      return error(SGLCOLL_ERR_ARG, "{}=\"{}\" is not valid: it takes {}", name, value, wanted);
+  }
+  return {};
+}
+
+}  // namespace sgl
