@@ -1,0 +1,74 @@
+// Problem: everything that decides the logical schedule of a collective.
+//
+// Only what MPI makes equal on all ranks (besides the rank itself) is in here,
+// so that all ranks choose the same algorithm and the same chunks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "schedule/schedule.hpp"
+
+namespace sgl {
+
+enum class Collective : uint8_t {
+  allgather, allgatherv, reduce_scatter_block, reduce_scatter, allreduce, reduce, bcast,
+  gather, gatherv, scatter, scatterv, barrier,
+};
+inline constexpr int kCollectiveCount = 12;
+const char* collective_name(Collective collective);
+
+// Payload bytes of each rank's block and where it starts in the space of all
+// blocks (rank order, without gaps). Uniform blocks need no memory.
+class Blocks {
+ public:
+  Blocks() = default;
+  static Blocks uniform(int count, int64_t bytes);
+  static Blocks per_rank(std::vector<int64_t> bytes);
+
+  int count() const { return count_; }
+  bool is_uniform() const { return starts_ == nullptr; }
+  int64_t bytes(int block) const {
+    return starts_ ? (*starts_)[block + 1] - (*starts_)[block] : bytes_;
+  }
+  int64_t start(int block) const { return starts_ ? (*starts_)[block] : bytes_ * block; }
+  int64_t total() const { return start(count_); }
+  int64_t largest() const;
+
+ private:
+  int count_ = 0;
+  int64_t bytes_ = 0;
+  std::shared_ptr<const std::vector<int64_t>> starts_;  // count + 1
+};
+
+// Buffers by collective (payload spaces; P = size, B = blocks):
+//   allgather(v)       kSend: own block (absent when in_place), kRecv: all blocks; in_place: own
+//                      block already at its start in kRecv
+//   reduce_scatter*    kSend: all blocks, kRecv: own block; in_place: kRecv holds all blocks, the
+//                      result goes to its first bytes(rank) bytes, the rest may be overwritten
+//   allreduce          kSend, kRecv: total(); in_place: input in kRecv
+//   reduce             as allreduce, kRecv at root only; in_place matters at root only
+//   bcast              kRecv: total() on every rank (input at root)
+//   gather(v)          kSend: own block, kRecv: all blocks at root; in_place at root: own block
+//                      already there
+//   scatter(v)         kSend: all blocks at root, kRecv: own block; in_place at root: own block
+//                      stays where it is
+//   barrier            none
+// For allreduce, reduce and bcast, blocks is uniform(1, total).
+struct Problem {
+  Collective collective = Collective::barrier;
+  int rank = 0;
+  int size = 1;
+  int root = 0;
+  Blocks blocks;
+  int64_t grain = 1;         // bytes of one element of a reduction: slices are cut at multiples of it
+  bool in_place = false;
+  bool commutative = true;
+  int64_t chunk_bytes = 128 << 10;  // of one pipelined piece (rounded to whole grains)
+
+  // The buffer that holds this rank's input, and where its own block starts there.
+  Buffer input_buffer() const;
+};
+
+}  // namespace sgl
