@@ -1,0 +1,114 @@
+// Transport: how a rank reaches its peers. Speaks messages and SGL batches; knows
+// nothing of collectives.
+//
+// Each backend gives two things: small messages, in order per peer, and bulk
+// transfers compiled by the SGL compiler. What it can do it says in its limits;
+// the executor lowers each edge of a schedule to the best shape of that.
+//
+// Nothing here blocks but wait(). A call that finds no room returns Post::busy and
+// is repeated after progress(). One thread at a time per object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/status.hpp"
+#include "sgl/batch.hpp"
+#include "sgl/view.hpp"
+
+namespace sgl {
+
+// Goes with every message. Peers are numbered by rank in the world.
+struct MessageHeader {
+  uint32_t context;   // communicator
+  uint32_t sequence;  // operation on it
+  uint32_t tag;       // edge within the operation's schedule
+  uint16_t kind;      // the executor's business
+  uint16_t bytes;     // payload bytes of this message
+};
+
+enum class Post : uint8_t { done, busy, failed };
+
+// How a peer names memory of ours: opaque to all but the backend that made it.
+struct RemoteMemory {
+  uint64_t address = 0;
+  uint64_t key = 0;
+};
+
+struct TransportLimits {
+  const char* name = "";
+  int64_t max_message_bytes = 0;  // payload of one message, at most 65,535
+  // Bulk shapes that the backend has.
+  bool can_map = false;           // map() may succeed: peers' memory by load and store
+  bool can_read = false;          // post() with read_scatter
+  bool can_write = false;         // post() with write_gather
+  bool two_sided_lists = false;   // post() reads with lists on both sides (process_vm_readv):
+                                  // TransferShape::send_receive, the local list is filled
+  bool can_send = false;          // post_send() and post_receive()
+  SglLimits sgl;
+  // Transfers with shorter runs (average, either side) are better pushed as messages.
+  int64_t bulk_min_run_bytes = 0;
+};
+
+// Completion of a posted batch.
+class TransportSink {
+ public:
+  // `payload` is valid during the call only.
+  virtual void on_message(int peer, const MessageHeader& header, std::span<const std::byte> payload) = 0;
+  virtual void on_complete(uint64_t token, Status status) = 0;
+  // Once per peer: it is gone; nothing of it will arrive any more.
+  virtual void on_peer_failed(int peer, Status status) = 0;
+
+ protected:
+  ~TransportSink() = default;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual const TransportLimits& limits() const = 0;
+
+  // Sends header and the payload that `payload` gathers (null: none), in order with
+  // earlier messages to this peer. The memory is the caller's again on return.
+  // header.bytes must equal payload->length.
+  virtual Post send_message(int peer, const MessageHeader& header, const View* payload) = 0;
+
+  // Makes the memory of a view reachable by peers until release(). With `write`
+  // also for writing. RemoteMemory.address stands for view.base.
+  virtual Result<RemoteMemory> expose(const View& view, bool write) = 0;
+  virtual void release(const RemoteMemory& memory) = 0;
+
+  // Where the base of the peer's memory is in this process, or null when it cannot
+  // be mapped. [lowest, highest) are the offsets from the base that will be used; a
+  // range outside the peer's memory gives null.
+  virtual std::byte* map(int peer, const RemoteMemory& memory, int64_t lowest, int64_t highest) = 0;
+
+  // Posts a compiled batch to the peer's exposed memory: offsets of batch.local from
+  // `local_base`, of batch.remote from `remote`. on_complete(token) follows once all
+  // of it is done (may be inside this call's thread during progress()). `batch` may be
+  // reused on return.
+  virtual Post post(int peer, const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
+                    uint64_t token) = 0;
+  // Two-sided bulk: the n-th post_receive from a peer takes its n-th post_send; each
+  // is one batch with the same WR boundaries on both sides (only batch.local is used).
+  virtual Post post_receive(int peer, const Batch& batch, std::byte* local_base, uint64_t token) = 0;
+  virtual Post post_send(int peer, const Batch& batch, std::byte* local_base, uint64_t token) = 0;
+
+  // Delivers what has arrived and completed; returns how many events that were.
+  virtual int progress(TransportSink& sink) = 0;
+  // Sleeps until something may have arrived, at most max_ns. Watches peers' deaths.
+  virtual void wait(int64_t max_ns) = 0;
+  // Fails a peer as if it had died (learned from elsewhere).
+  virtual void fail_peer(int peer, Status why) = 0;
+
+  // Memory that peers can map; null when the backend has none or no memory is left.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual bool deallocate(void* memory) = 0;  // false: not from allocate()
+
+  // One line for sglcoll-info and logs: the data path in use and why.
+  virtual std::string describe() const = 0;
+};
+
+}  // namespace sgl
