@@ -1,0 +1,259 @@
+#include "executor/operation.hpp"
+
+#include <cassert>
+#include <cstring>
+
+#include "executor/engine.hpp"
+#include "sgl/copy.hpp"
+
+namespace sgl {
+
+Operation::Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& context)
+    : engine_(engine), plan_(std::move(plan)), context_(context) {
+  bindings_.resize(kFirstTemp + plan_->temp_bytes.size());
+  temps_.resize(plan_->temp_bytes.size());
+  edges_.resize(plan_->edges.size());
+  edges_left_.resize(plan_->steps.size());
+  dependencies_.resize(plan_->steps.size());
+  packed_.reserve(plan_->edges.size());
+  for (const Edge& edge : plan_->edges)
+    packed_.push_back(Layout::run(0, edge.slice.length));
+  size_t most = 0;
+  for (const PlanStep& step : plan_->steps) most = std::max(most, static_cast<size_t>(step.operand_count));
+  sources_.reserve(most);
+  ready_.reserve(plan_->steps.size());
+  polled_.reserve(plan_->edges.size());
+}
+
+Operation::~Operation() {
+  if (running_) engine_.detach(*this);
+}
+
+void Operation::bind(Binding send, Binding recv, const Reduction& reduction) {
+  assert(!running_);
+  bindings_[kSend] = std::move(send);
+  bindings_[kRecv] = std::move(recv);
+  bool same_element = reduction_.element_bytes == reduction.element_bytes &&
+                      reduction_.element_extent == reduction.element_extent &&
+                      reduction_.element_layout == reduction.element_layout &&
+                      reduction_.user() == reduction.user();
+  reduction_ = reduction;
+  for (size_t i = 0; i < temps_.size(); ++i) {
+    Binding& binding = bindings_[kFirstTemp + i];
+    if (binding.base && same_element) continue;
+    temps_[i].reset();
+    binding.base = nullptr;
+    // A user's operation sees temporaries laid out as its own buffers are.
+    binding.layout = reduction.user() ? Layout::loop(plan_->temp_bytes[i] / reduction.element_bytes,
+                                                     reduction.element_extent, reduction.element_layout)
+                                      : Layout::run(0, plan_->temp_bytes[i]);
+  }
+}
+
+void Operation::start(uint32_t sequence) {
+  assert(!running_);
+  sequence_ = sequence;
+  running_ = true;
+  status_ = {};
+  steps_left_ = static_cast<int>(plan_->steps.size());
+  for (size_t i = 0; i < plan_->steps.size(); ++i) {
+    dependencies_[i] = plan_->steps[i].dependencies;
+    edges_left_[i] = plan_->steps[i].edge_count;
+  }
+  for (EdgeState& edge : edges_) {
+    edge.phase = EdgePhase::idle;
+    edge.has_offer = edge.has_payload = edge.exposed = edge.batch_ready = false;
+    edge.in_flight = 0;
+    edge.moved = 0;
+  }
+  polled_.clear();
+  ready_.assign(plan_->initial.begin(), plan_->initial.end());
+  engine_.attach(*this);
+  if (!running_) return;
+  if (steps_left_ == 0) finish();
+  else run_ready();
+}
+
+void Operation::run_ready() {
+  if (draining_) return;
+  draining_ = true;
+  while (running_ && !ready_.empty()) {
+    int step = ready_.back();
+    ready_.pop_back();
+    start_step(step);
+  }
+  draining_ = false;
+  if (running_ && steps_left_ == 0) finish();
+}
+
+void Operation::start_step(int index) {
+  const PlanStep& step = plan_->steps[index];
+  switch (step.kind) {
+    case StepKind::send:
+      if (step.edge_count == 0) return finish_step(index);
+      return start_send(step.first_edge);
+    case StepKind::recv:
+      if (step.edge_count == 0) return finish_step(index);
+      return start_receive(step.first_edge);
+    case StepKind::copy: {
+      const Slice& from = plan_->operands[step.first_operand].slice;
+      if (step.slice.length > 0) copy(view(step.slice), view(from));
+      return finish_step(index);
+    }
+    case StepKind::reduce:
+      for (int i = 0; i < step.edge_count && running_; ++i) start_receive(step.first_edge + i);
+      if (step.edge_count == 0) try_reduce(index);
+      return;
+  }
+}
+
+void Operation::finish_step(int index) {
+  const PlanStep& step = plan_->steps[index];
+  --steps_left_;
+  for (int i = 0; i < step.successor_count; ++i) {
+    int later = plan_->successors[step.first_successor + i];
+    if (--dependencies_[later] == 0) ready_.push_back(later);
+  }
+  if (!draining_) run_ready();
+}
+
+void Operation::finish() {
+  running_ = false;
+  engine_.detach(*this);
+}
+
+void Operation::fail(Status why) {
+  if (!running_) return;
+  status_ = std::move(why);
+  for (EdgeState& edge : edges_)
+    if (edge.exposed) engine_.transport()->release(edge.memory);
+  finish();
+}
+
+void Operation::fail_edge(int edge, Status why) {
+  fail(error(why.code(), "{} (step {} of {} \"{}\", with rank {})", why.text(), plan_->edges[edge].step,
+             collective_name(plan_->problem.collective), plan_->algorithm, plan_->edges[edge].peer));
+}
+
+View Operation::view(const Slice& slice) const {
+  auto* self = const_cast<Operation*>(this);  // temporaries are allocated on first use
+  std::byte* base = slice.buffer >= kFirstTemp ? self->temp_memory(slice.buffer) : bindings_[slice.buffer].base;
+  return {base, &bindings_[slice.buffer].layout, slice.offset, slice.length};
+}
+
+std::byte* Operation::temp_memory(Buffer buffer) {
+  Binding& binding = bindings_[buffer];
+  if (!binding.base) {
+    int64_t lowest = binding.layout.true_lb();
+    temps_[buffer - kFirstTemp].reset(new std::byte[binding.layout.true_ub() - lowest + 1]);
+    binding.base = temps_[buffer - kFirstTemp].get() - lowest;
+  }
+  return binding.base;
+}
+
+int Operation::world_peer(int edge) const { return context_.world_ranks[plan_->edges[edge].peer]; }
+
+Post Operation::send(int edge, MessageKind kind, const View* payload, int64_t bytes) {
+  MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag, static_cast<uint16_t>(kind),
+                       static_cast<uint16_t>(bytes)};
+  Post posted = engine_.transport()->send_message(world_peer(edge), header, payload);
+  if (posted == Post::done) ++engine_.counters().messages;
+  return posted;
+}
+
+Post Operation::send_struct(int edge, MessageKind kind, const void* data, int64_t bytes) {
+  static const Layout offer_layout = Layout::run(0, sizeof(Offer));
+  assert(bytes == sizeof(Offer));
+  View payload{const_cast<std::byte*>(static_cast<const std::byte*>(data)), &offer_layout, 0, bytes};
+  return send(edge, kind, &payload, bytes);
+}
+
+void Operation::deliver(int world_rank, const MessageHeader& header, std::span<const std::byte> payload) {
+  auto rank = context_.rank_in_world.find(world_rank);
+  auto kind = static_cast<MessageKind>(header.kind);
+  bool answers = kind == MessageKind::ask_push || kind == MessageKind::ask_write ||
+                 kind == MessageKind::ask_send || kind == MessageKind::fetched;
+  int edge = rank == context_.rank_in_world.end() ? -1 : plan_->find_edge(rank->second, header.tag, answers);
+  if (edge < 0)
+    return fail(error(SGLCOLL_ERR_MISMATCH,
+                      "message {} from rank {} is not part of {} \"{}\": the ranks called different collectives or "
+                      "with different arguments",
+                      header.tag, world_rank, collective_name(plan_->problem.collective), plan_->algorithm));
+  switch (kind) {
+    case MessageKind::eager: take_eager(edge, payload); break;
+    case MessageKind::fragment: take_fragment(edge, payload); break;
+    case MessageKind::offer:
+      std::memcpy(&edges_[edge].offer, payload.data(), std::min(payload.size(), sizeof(Offer)));
+      edges_[edge].has_offer = true;
+      if (edges_[edge].phase == EdgePhase::awaiting_data) take_offer(edge);
+      break;
+    case MessageKind::written: edge_done(edge); break;
+    case MessageKind::layout: break;  // the engine's
+    default: take_answer(edge, kind, payload); break;
+  }
+}
+
+void Operation::edge_done(int edge) {
+  EdgeState& state = edges_[edge];
+  if (state.exposed) {
+    engine_.transport()->release(state.memory);
+    state.exposed = false;
+  }
+  const Edge& planned = plan_->edges[edge];
+  if (planned.operand >= 0 && state.phase != EdgePhase::releasing) {
+    // An operand has landed in its place.
+    state.in_place = view(planned.slice);
+    state.phase = EdgePhase::available;
+    return try_reduce(planned.step);
+  }
+  state.phase = EdgePhase::done;
+  if (--edges_left_[planned.step] == 0) finish_step(planned.step);
+}
+
+void Operation::poll_later(int edge) { polled_.push_back(edge); }
+
+bool Operation::advance_edge(int edge) {
+  switch (edges_[edge].phase) {
+    case EdgePhase::sending: return send_first(edge);
+    case EdgePhase::pushing: return push(edge);
+    case EdgePhase::writing:
+    case EdgePhase::reading:
+    case EdgePhase::posting_sends: return post_batches(edge);
+    case EdgePhase::notifying: return notify(edge);
+    case EdgePhase::answering: return send_answer(edge);
+    case EdgePhase::receiving: return post_receives(edge);
+    case EdgePhase::releasing: return release_source(edge);
+    default: return true;
+  }
+}
+
+bool Operation::advance() {
+  if (polled_.empty()) return false;
+  bool moved = false;
+  // Each edge says whether it needs no more polling; new ones may be appended.
+  size_t kept = 0;
+  for (size_t i = 0; i < polled_.size() && running_; ++i) {
+    int edge = polled_[i];
+    if (advance_edge(edge)) moved = true;
+    else polled_[kept++] = edge;
+  }
+  if (!running_) return true;
+  polled_.resize(kept);
+  return moved;
+}
+
+std::string Operation::describe_waiting(int peer) const {
+  for (size_t i = 0; i < edges_.size(); ++i) {
+    EdgePhase phase = edges_[i].phase;
+    const Edge& edge = plan_->edges[i];
+    if (phase == EdgePhase::idle || phase == EdgePhase::done || (peer >= 0 && edge.peer != peer)) continue;
+    return fmt::format("{} \"{}\" is at step {} of {}, {} rank {} ({} of {} bytes moved)",
+                       collective_name(plan_->problem.collective), plan_->algorithm, edge.step,
+                       plan_->steps.size(), edge.sends ? "sending to" : "receiving from", edge.peer,
+                       edges_[i].moved, edge.slice.length);
+  }
+  return fmt::format("{} \"{}\" has {} of {} steps left", collective_name(plan_->problem.collective),
+                     plan_->algorithm, steps_left_, plan_->steps.size());
+}
+
+}  // namespace sgl

@@ -1,0 +1,182 @@
+// Operation: one collective of one rank, from its start to its completion.
+//
+// A state machine over a Plan: steps become ready as their dependencies end,
+// their edges run the protocols of docs/protocols.md, and nothing in it blocks.
+// An Operation can be run again and again (persistent requests, the plan cache's
+// pool) without allocating.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/status.hpp"
+#include "datatype/type.hpp"
+#include "executor/plan.hpp"
+#include "executor/wire.hpp"
+#include "op/op.hpp"
+#include "sgl/batch.hpp"
+#include "sgl/view.hpp"
+
+namespace sgl {
+
+class Engine;
+struct Context;
+
+// A buffer of the plan bound to memory: `layout` is of its whole payload.
+struct Binding {
+  std::byte* base = nullptr;
+  Layout layout;
+};
+
+// How two elements are combined; what is unset is not needed (no reduction).
+struct Reduction {
+  OpKind kind = OpKind::user;
+  std::optional<Basic> basic;                // predefined operations
+  sglcoll_op_function function = nullptr;    // user operations
+  void* context = nullptr;
+  sglcoll_type type_handle = nullptr;
+  int64_t element_bytes = 1;                 // payload bytes of one element
+  int64_t element_extent = 1;
+  int64_t element_true_lb = 0;
+  Layout element_layout;
+  bool user() const { return function != nullptr; }
+};
+
+enum class EdgePhase : uint8_t {
+  idle,            // the step has not started (a receiving edge may hold an early arrival)
+  sending,         // send: eager payload or offer to be sent
+  awaiting_answer, // send: offered
+  pushing,         // send: fragments going out
+  writing,         // send: batches to the receiver's memory
+  posting_sends,   // send: batches of the two-sided shape
+  notifying,       // send: `written` to be sent
+  awaiting_data,   // receive: nothing has come yet
+  answering,       // receive: an answer to the offer is to be sent
+  receiving,       // receive: fragments, or the peer's writes, are coming
+  reading,         // receive: batches from the sender's memory
+  available,       // receive, operand: the bytes can be read in place (eager or mapped)
+  releasing,       // receive: `fetched` to be sent
+  done,
+};
+
+// One edge's progress. Early arrivals are kept here until the step starts.
+struct EdgeState {
+  EdgePhase phase = EdgePhase::idle;
+  MessageKind answer = MessageKind::fetched;  // what to send when answering
+  bool has_offer = false;
+  bool has_payload = false;   // early eager payload in `early`
+  bool exposed = false;
+  bool batch_ready = false;   // a compiled batch waits for room
+  int in_flight = 0;          // posted batches
+  int64_t moved = 0;          // payload bytes
+  Offer offer{};
+  RemoteMemory memory{};      // ours, exposed
+  View in_place;              // available: where the operand's bytes are
+  Layout remote_layout;
+  std::vector<std::byte> early;
+  std::optional<BatchCompiler> compiler;
+  Batch batch;
+};
+
+class Operation {
+ public:
+  Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& context);
+  ~Operation();
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  // Sets the user's buffers; not while running.
+  void bind(Binding send, Binding recv, const Reduction& reduction);
+  // Begins a run; messages carry `sequence`. The engine then drives it.
+  void start(uint32_t sequence);
+
+  bool running() const { return running_; }
+  // Outcome of the last run.
+  const Status& status() const { return status_; }
+  const Plan& plan() const { return *plan_; }
+  Context& context() const { return context_; }
+  uint32_t sequence() const { return sequence_; }
+
+  // Called by the engine.
+  void deliver(int peer, const MessageHeader& header, std::span<const std::byte> payload);
+  void on_complete(int edge, Status status);
+  // Goes on with edges that had no room; returns whether any moved.
+  bool advance();
+  void fail(Status why);
+  // The first step that is under way with the peer (any peer: -1), for messages.
+  std::string describe_waiting(int peer) const;
+
+  uint32_t slot = 0;  // in the engine's table
+
+ private:
+  // operation.cpp
+  void start_step(int step);
+  void finish_step(int step);
+  void run_ready();
+  void finish();
+  void poll_later(int edge);
+  View view(const Slice& slice) const;
+  std::byte* temp_memory(Buffer buffer);
+  int world_peer(int edge) const;
+  Post send(int edge, MessageKind kind, const View* payload, int64_t bytes);
+  Post send_struct(int edge, MessageKind kind, const void* data, int64_t bytes);
+  bool advance_edge(int edge);
+  void edge_done(int edge);
+  void fail_edge(int edge, Status why);
+
+  // send_edge.cpp
+  void start_send(int edge);
+  bool send_first(int edge);
+  Post send_offer(int edge);
+  bool push(int edge);
+  void take_answer(int edge, MessageKind kind, std::span<const std::byte> payload);
+  bool take_target(int edge, std::span<const std::byte> payload, TransferShape shape);
+  bool notify(int edge);
+
+  // receive_edge.cpp
+  void start_receive(int edge);
+  void take_eager(int edge, std::span<const std::byte> payload);
+  void take_fragment(int edge, std::span<const std::byte> payload);
+  void take_offer(int edge);
+  void choose_shape(int edge);
+  bool try_map(int edge);
+  void begin_read(int edge, TransferShape shape);
+  void begin_ask(int edge, MessageKind kind);
+  bool send_answer(int edge);
+  bool post_receives(int edge);
+  bool release_source(int edge);
+  // Whether the offered slice's layout is known; sets remote_layout.
+  bool remote_layout_known(int edge);
+
+  // Batches of `compiler`, to or from the peer's memory. Shared by both directions.
+  bool post_batches(int edge);
+
+  // reduce_step.cpp
+  bool operands_ready(const PlanStep& step) const;
+  void try_reduce(int step);
+  void reduce_views(const PlanStep& step, std::span<const View> sources);
+  void reduce_by_user(const View& to, std::span<const View> sources);
+
+  Engine& engine_;
+  std::shared_ptr<const Plan> plan_;
+  Context& context_;
+  std::vector<Binding> bindings_;
+  std::vector<std::unique_ptr<std::byte[]>> temps_;
+  Reduction reduction_;
+  uint32_t sequence_ = 0;
+  bool running_ = false;
+  bool draining_ = false;  // inside run_ready
+  int steps_left_ = 0;
+  std::vector<int> dependencies_;   // left, a step
+  std::vector<int> edges_left_;     // not done, a step
+  std::vector<EdgeState> edges_;
+  std::vector<Layout> packed_;      // contiguous layout of each receiving edge's bytes
+  std::vector<int> ready_;
+  std::vector<int> polled_;         // edges to go on with
+  std::vector<View> sources_;       // scratch of reduce
+  Status status_;
+};
+
+}  // namespace sgl

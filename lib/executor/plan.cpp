@@ -1,0 +1,81 @@
+#include "executor/plan.hpp"
+
+#include <algorithm>
+
+namespace sgl {
+namespace {
+
+uint64_t edge_name(int peer, uint32_t tag) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(peer)) << 32 | tag;
+}
+
+}  // namespace
+
+Plan::Plan(const Problem& for_problem, const Schedule& schedule)
+    : problem(for_problem), algorithm(schedule.algorithm), temp_bytes(schedule.temp_bytes) {
+  unroll(schedule);
+  index_edges();
+}
+
+void Plan::unroll(const Schedule& schedule) {
+  std::vector<int> round_starts;
+  std::vector<std::pair<int, int>> dependencies;  // (earlier step, later step)
+  Round round;
+  for (int64_t number = 0; number < schedule.rounds; ++number) {
+    round.reset(number);
+    schedule.generate(round);
+    round_starts.push_back(static_cast<int>(steps.size()));
+    for (const Step& step : round.steps()) {
+      int index = static_cast<int>(steps.size());
+      PlanStep planned{step.kind, step.slice, static_cast<int>(operands.size()), step.operand_count,
+                       static_cast<int>(edges.size()), 0, 0, 0, step.dep_count};
+      for (const StepRef& dep : round.deps(step))
+        dependencies.emplace_back(round_starts[dep.round] + dep.index, index);
+      bool exchanges = step.kind == StepKind::send || step.kind == StepKind::recv;
+      if (exchanges && (step.slice.length > 0 || is_signal(step.slice)))
+        add_edge({step.peer, step.tag, index, -1, step.kind == StepKind::send, step.slice});
+      int position = 0;
+      for (const Operand& operand : round.operands(step)) {
+        int edge = -1;
+        if (operand.incoming() && operand.slice.length > 0)
+          edge = add_edge({operand.peer, operand.tag, index, position, false, operand.slice});
+        operands.push_back({operand.slice, edge});
+        ++position;
+      }
+      planned.edge_count = static_cast<int>(edges.size()) - planned.first_edge;
+      steps.push_back(planned);
+      if (planned.dependencies == 0) initial.push_back(index);
+    }
+  }
+  std::sort(dependencies.begin(), dependencies.end());
+  successors.reserve(dependencies.size());
+  for (const auto& [earlier, later] : dependencies) {
+    PlanStep& step = steps[earlier];
+    if (step.successor_count++ == 0) step.first_successor = static_cast<int>(successors.size());
+    successors.push_back(later);
+  }
+}
+
+int Plan::add_edge(Edge edge) {
+  (edge.sends ? bytes_to_send : bytes_to_receive) += edge.slice.length;
+  edges.push_back(edge);
+  return static_cast<int>(edges.size()) - 1;
+}
+
+void Plan::index_edges() {
+  for (size_t i = 0; i < edges.size(); ++i)
+    (edges[i].sends ? sending_ : receiving_).push_back({edge_name(edges[i].peer, edges[i].tag), static_cast<int>(i)});
+  auto by_name = [](const Name& a, const Name& b) { return a.peer_and_tag < b.peer_and_tag; };
+  std::sort(sending_.begin(), sending_.end(), by_name);
+  std::sort(receiving_.begin(), receiving_.end(), by_name);
+}
+
+int Plan::find_edge(int peer, uint32_t tag, bool sends) const {
+  const std::vector<Name>& names = sends ? sending_ : receiving_;
+  uint64_t wanted = edge_name(peer, tag);
+  auto found = std::lower_bound(names.begin(), names.end(), wanted,
+                                [](const Name& name, uint64_t value) { return name.peer_and_tag < value; });
+  return found != names.end() && found->peer_and_tag == wanted ? found->edge : -1;
+}
+
+}  // namespace sgl

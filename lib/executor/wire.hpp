@@ -1,0 +1,41 @@
+// The executor's messages: their kinds and payloads. See docs/protocols.md.
+#pragma once
+
+#include <cstdint>
+
+#include "transport/transport.hpp"
+
+namespace sgl {
+
+enum class MessageKind : uint16_t {
+  eager,          // sender: the whole payload (none for a signal)
+  offer,          // sender: Offer; the data waits to be fetched or asked for
+  ask_push,       // receiver's answer: send it as fragments
+  ask_write,      // receiver's answer: Offer of the place to write to
+  ask_send,       // receiver's answer: Offer of the place; receives are posted
+  fetched,        // receiver's answer: it has read the data, the source is free
+  fragment,       // sender: the next bytes, in order
+  written,        // sender: all writes are done and visible
+  layout,         // LayoutFragment and bytes of a serialised layout
+};
+
+enum class OfferedLayout : uint32_t {
+  contiguous,  // one run: layout_hash is the offset of its first byte from the base
+  announced,   // layout_hash names a layout that was sent before
+  opaque,      // not to be had: only pushing or sending in fragments works
+};
+
+struct Offer {
+  RemoteMemory memory;
+  int64_t payload_offset;  // of the slice in the layout's payload
+  uint64_t layout_hash;
+  OfferedLayout layout;
+};
+
+struct LayoutFragment {
+  uint64_t hash;
+  uint32_t total_bytes;
+  uint32_t offset;
+};
+
+}  // namespace sgl
