@@ -63,6 +63,7 @@ void Operation::start(uint32_t sequence) {
   for (EdgeState& edge : edges_) {
     edge.phase = EdgePhase::idle;
     edge.has_offer = edge.has_payload = edge.exposed = edge.batch_ready = false;
+    edge.holds_source = edge.consumed = false;
     edge.in_flight = 0;
     edge.moved = 0;
   }
@@ -171,8 +172,7 @@ Post Operation::send_struct(int edge, MessageKind kind, const void* data, int64_
 void Operation::deliver(int world_rank, const MessageHeader& header, std::span<const std::byte> payload) {
   auto rank = context_.rank_in_world.find(world_rank);
   auto kind = static_cast<MessageKind>(header.kind);
-  bool answers = kind == MessageKind::ask_push || kind == MessageKind::ask_write ||
-                 kind == MessageKind::ask_send || kind == MessageKind::fetched;
+  bool answers = kind == MessageKind::ask_push || kind == MessageKind::ask_write || kind == MessageKind::fetched;
   int edge = rank == context_.rank_in_world.end() ? -1 : plan_->find_edge(rank->second, header.tag, answers);
   if (edge < 0)
     return fail(error(SGLCOLL_ERR_MISMATCH,
@@ -187,41 +187,38 @@ void Operation::deliver(int world_rank, const MessageHeader& header, std::span<c
       edges_[edge].has_offer = true;
       if (edges_[edge].phase == EdgePhase::awaiting_data) take_offer(edge);
       break;
-    case MessageKind::written: edge_done(edge); break;
+    case MessageKind::written:
+      engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
+      data_landed(edge);
+      break;
     case MessageKind::layout: break;  // the engine's
     default: take_answer(edge, kind, payload); break;
   }
 }
 
-void Operation::edge_done(int edge) {
+void Operation::complete_edge(int edge) {
   EdgeState& state = edges_[edge];
   if (state.exposed) {
     engine_.transport()->release(state.memory);
     state.exposed = false;
   }
-  const Edge& planned = plan_->edges[edge];
-  if (planned.operand >= 0 && state.phase != EdgePhase::releasing) {
-    // An operand has landed in its place.
-    state.in_place = view(planned.slice);
-    state.phase = EdgePhase::available;
-    return try_reduce(planned.step);
-  }
   state.phase = EdgePhase::done;
-  if (--edges_left_[planned.step] == 0) finish_step(planned.step);
+  int step = plan_->edges[edge].step;
+  if (--edges_left_[step] == 0) finish_step(step);
 }
 
-void Operation::poll_later(int edge) { polled_.push_back(edge); }
+void Operation::drive(int edge) {
+  if (!advance_edge(edge)) polled_.push_back(edge);
+}
 
 bool Operation::advance_edge(int edge) {
   switch (edges_[edge].phase) {
     case EdgePhase::sending: return send_first(edge);
     case EdgePhase::pushing: return push(edge);
     case EdgePhase::writing:
-    case EdgePhase::reading:
-    case EdgePhase::posting_sends: return post_batches(edge);
+    case EdgePhase::reading: return post_batches(edge);
     case EdgePhase::notifying: return notify(edge);
     case EdgePhase::answering: return send_answer(edge);
-    case EdgePhase::receiving: return post_receives(edge);
     case EdgePhase::releasing: return release_source(edge);
     default: return true;
   }

@@ -50,7 +50,6 @@ enum class EdgePhase : uint8_t {
   awaiting_answer, // send: offered
   pushing,         // send: fragments going out
   writing,         // send: batches to the receiver's memory
-  posting_sends,   // send: batches of the two-sided shape
   notifying,       // send: `written` to be sent
   awaiting_data,   // receive: nothing has come yet
   answering,       // receive: an answer to the offer is to be sent
@@ -69,6 +68,8 @@ struct EdgeState {
   bool has_payload = false;   // early eager payload in `early`
   bool exposed = false;
   bool batch_ready = false;   // a compiled batch waits for room
+  bool holds_source = false;  // available: in the sender's memory, which waits for `fetched`
+  bool consumed = false;      // the reduction has read it
   int in_flight = 0;          // posted batches
   int64_t moved = 0;          // payload bytes
   Offer offer{};
@@ -116,23 +117,28 @@ class Operation {
   void finish_step(int step);
   void run_ready();
   void finish();
-  void poll_later(int edge);
   View view(const Slice& slice) const;
   std::byte* temp_memory(Buffer buffer);
   int world_peer(int edge) const;
   Post send(int edge, MessageKind kind, const View* payload, int64_t bytes);
   Post send_struct(int edge, MessageKind kind, const void* data, int64_t bytes);
+  // Goes on with an edge; polls it later when there is no room now.
+  void drive(int edge);
+  // True: this phase needs no more polling.
   bool advance_edge(int edge);
-  void edge_done(int edge);
+  void complete_edge(int edge);
   void fail_edge(int edge, Status why);
 
   // send_edge.cpp
   void start_send(int edge);
   bool send_first(int edge);
   Post send_offer(int edge);
+  bool expose(int edge, const View& memory, bool write);
+  // Names the layout in the offer, sending it first if need be; false: no room.
+  bool describe_layout(int edge, const Layout& layout, Offer* offer);
+  bool runs_are_long(const Layout& layout, const RemoteMemory& memory) const;
   bool push(int edge);
   void take_answer(int edge, MessageKind kind, std::span<const std::byte> payload);
-  bool take_target(int edge, std::span<const std::byte> payload, TransferShape shape);
   bool notify(int edge);
 
   // receive_edge.cpp
@@ -140,23 +146,20 @@ class Operation {
   void take_eager(int edge, std::span<const std::byte> payload);
   void take_fragment(int edge, std::span<const std::byte> payload);
   void take_offer(int edge);
-  void choose_shape(int edge);
+  bool remote_layout_known(int edge);  // sets remote_layout
+  View remote_view(int edge) const;
   bool try_map(int edge);
   void begin_read(int edge, TransferShape shape);
+  void compile(int edge, TransferShape shape);
+  bool post_batches(int edge);
   void begin_ask(int edge, MessageKind kind);
   bool send_answer(int edge);
-  bool post_receives(int edge);
   bool release_source(int edge);
-  // Whether the offered slice's layout is known; sets remote_layout.
-  bool remote_layout_known(int edge);
-
-  // Batches of `compiler`, to or from the peer's memory. Shared by both directions.
-  bool post_batches(int edge);
+  void data_landed(int edge);
 
   // reduce_step.cpp
   bool operands_ready(const PlanStep& step) const;
   void try_reduce(int step);
-  void reduce_views(const PlanStep& step, std::span<const View> sources);
   void reduce_by_user(const View& to, std::span<const View> sources);
 
   Engine& engine_;

@@ -12,7 +12,6 @@ enum class MessageKind : uint16_t {
   offer,          // sender: Offer; the data waits to be fetched or asked for
   ask_push,       // receiver's answer: send it as fragments
   ask_write,      // receiver's answer: Offer of the place to write to
-  ask_send,       // receiver's answer: Offer of the place; receives are posted
   fetched,        // receiver's answer: it has read the data, the source is free
   fragment,       // sender: the next bytes, in order
   written,        // sender: all writes are done and visible

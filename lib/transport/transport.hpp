@@ -79,6 +79,10 @@ class Transport {
   // also for writing. RemoteMemory.address stands for view.base.
   virtual Result<RemoteMemory> expose(const View& view, bool write) = 0;
   virtual void release(const RemoteMemory& memory) = 0;
+  // What the peer can do with memory that expose() named, as far as this side can
+  // tell: reach it in bulk at all, and map it.
+  virtual bool reachable(const RemoteMemory& memory) const = 0;
+  virtual bool mappable(const RemoteMemory& memory) const = 0;
 
   // Where the base of the peer's memory is in this process, or null when it cannot
   // be mapped. [lowest, highest) are the offsets from the base that will be used; a

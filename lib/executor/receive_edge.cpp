@@ -1,0 +1,230 @@
+// The receiving end of an edge, and the batches of both ends.
+#include <algorithm>
+#include <cstring>
+
+#include "executor/engine.hpp"
+#include "executor/operation.hpp"
+#include "sgl/copy.hpp"
+
+namespace sgl {
+
+void Operation::start_receive(int edge) {
+  EdgeState& state = edges_[edge];
+  state.phase = EdgePhase::awaiting_data;
+  if (state.has_payload) return take_eager(edge, state.early);
+  if (state.has_offer) return take_offer(edge);
+}
+
+void Operation::take_eager(int edge, std::span<const std::byte> payload) {
+  EdgeState& state = edges_[edge];
+  const Edge& planned = plan_->edges[edge];
+  if (static_cast<int64_t>(payload.size()) != planned.slice.length)
+    return fail_edge(edge, error(SGLCOLL_ERR_MISMATCH, "rank {} sent {} bytes where {} are expected: counts or types differ",
+                                 planned.peer, payload.size(), planned.slice.length));
+  if (state.phase == EdgePhase::idle) {
+    state.early.assign(payload.begin(), payload.end());
+    state.has_payload = true;
+    return;
+  }
+  engine_.counters().bytes_received += payload.size();
+  engine_.counters().bytes_packed += payload.size();
+  if (is_signal(planned.slice)) return complete_edge(edge);
+  if (planned.operand < 0 || reduction_.user()) {
+    unpack(view(planned.slice), payload.data());
+    return data_landed(edge);
+  }
+  // A reduction reads the payload where it lies, if it can run before it is gone.
+  auto* bytes = const_cast<std::byte*>(payload.data());
+  state.in_place = {bytes, &packed_[edge], 0, planned.slice.length};
+  state.phase = EdgePhase::available;
+  if (operands_ready(plan_->steps[planned.step])) return try_reduce(planned.step);
+  if (!state.has_payload) state.early.assign(payload.begin(), payload.end());
+  state.in_place.base = state.early.data();
+}
+
+void Operation::take_fragment(int edge, std::span<const std::byte> payload) {
+  EdgeState& state = edges_[edge];
+  const Edge& planned = plan_->edges[edge];
+  auto bytes = static_cast<int64_t>(payload.size());
+  if (state.phase != EdgePhase::receiving || bytes > planned.slice.length - state.moved)
+    return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "a fragment of {} bytes came that was not asked for", bytes));
+  unpack(view(planned.slice).part(state.moved, bytes), payload.data());
+  state.moved += bytes;
+  engine_.counters().bytes_received += payload.size();
+  engine_.counters().bytes_packed += payload.size();
+  if (state.moved == planned.slice.length) data_landed(edge);
+}
+
+bool Operation::remote_layout_known(int edge) {
+  EdgeState& state = edges_[edge];
+  switch (state.offer.layout) {
+    case OfferedLayout::contiguous: {
+      int64_t end = state.offer.payload_offset + plan_->edges[edge].slice.length;
+      auto lowest = static_cast<int64_t>(state.offer.layout_hash);
+      if (state.remote_layout.contiguous() && state.remote_layout.true_lb() == lowest && state.remote_layout.size() == end)
+        return true;
+      state.remote_layout = Layout::run(lowest, end);
+      return true;
+    }
+    case OfferedLayout::announced: {
+      const Layout* layout = engine_.layouts().find(world_peer(edge), state.offer.layout_hash);
+      if (!layout || state.offer.payload_offset < 0 ||
+          state.offer.payload_offset + plan_->edges[edge].slice.length > layout->size())
+        return false;
+      state.remote_layout = *layout;
+      return true;
+    }
+    case OfferedLayout::opaque: return false;
+  }
+  return false;
+}
+
+// The shape is this end's to choose: it knows both layouts and its own memory.
+void Operation::take_offer(int edge) {
+  EdgeState& state = edges_[edge];
+  const Transport& transport = *engine_.transport();
+  const TransportLimits& limits = transport.limits();
+  if (remote_layout_known(edge)) {
+    if (try_map(edge)) return;
+    bool long_runs = runs_are_long(*view(plan_->edges[edge].slice).layout, RemoteMemory{}) &&
+                     runs_are_long(state.remote_layout, RemoteMemory{});
+    View remote = remote_view(edge);
+    if (limits.two_sided_lists && long_runs && transport.reachable(state.offer.memory))
+      return begin_read(edge, TransferShape::send_receive);
+    if (limits.can_read && long_runs && contiguous_address(remote)) return begin_read(edge, TransferShape::read_scatter);
+    if (limits.can_write && long_runs && contiguous_address(view(plan_->edges[edge].slice)))
+      return begin_ask(edge, MessageKind::ask_write);
+  }
+  begin_ask(edge, MessageKind::ask_push);
+}
+
+View Operation::remote_view(int edge) const {
+  const EdgeState& state = edges_[edge];
+  auto* base = reinterpret_cast<std::byte*>(state.offer.memory.address);  // NOLINT(performance-no-int-to-ptr)
+  return {base, &state.remote_layout, state.offer.payload_offset, plan_->edges[edge].slice.length};
+}
+
+// Reads the sender's memory by plain loads when it can be mapped.
+bool Operation::try_map(int edge) {
+  EdgeState& state = edges_[edge];
+  const Edge& planned = plan_->edges[edge];
+  Transport& transport = *engine_.transport();
+  if (!transport.limits().can_map) return false;
+  std::byte* base = transport.map(world_peer(edge), state.offer.memory, state.remote_layout.true_lb(),
+                                  state.remote_layout.true_ub());
+  if (!base) return false;
+  View source = remote_view(edge);
+  source.base = base;
+  engine_.counters().bytes_received += static_cast<uint64_t>(source.length);
+  engine_.counters().bytes_direct += static_cast<uint64_t>(source.length);
+  if (planned.operand >= 0 && !reduction_.user()) {
+    state.in_place = source;
+    state.holds_source = true;
+    state.phase = EdgePhase::available;
+    try_reduce(planned.step);
+    return true;
+  }
+  copy(view(planned.slice), source);
+  state.phase = EdgePhase::releasing;
+  drive(edge);
+  return true;
+}
+
+void Operation::begin_read(int edge, TransferShape shape) {
+  edges_[edge].phase = EdgePhase::reading;
+  compile(edge, shape);
+  drive(edge);
+}
+
+void Operation::compile(int edge, TransferShape shape) {
+  EdgeState& state = edges_[edge];
+  state.compiler.emplace(view(plan_->edges[edge].slice), remote_view(edge), shape, engine_.transport()->limits().sgl,
+                         SglRules{});
+  state.batch_ready = false;
+}
+
+// Posts batches while there is room. False: some are left or in flight.
+bool Operation::post_batches(int edge) {
+  EdgeState& state = edges_[edge];
+  uint64_t token = static_cast<uint64_t>(slot) << 32 | static_cast<uint32_t>(edge);
+  std::byte* base = view(plan_->edges[edge].slice).base;
+  while (state.batch_ready || state.compiler->next(&state.batch)) {
+    state.batch_ready = true;
+    ++state.in_flight;  // before posting: the completion may come at once
+    Post posted = engine_.transport()->post(world_peer(edge), state.batch, base, state.offer.memory, token);
+    if (posted != Post::done) {
+      --state.in_flight;
+      if (posted == Post::failed) {
+        fail_edge(edge, error(SGLCOLL_ERR_SYSTEM, "a batch could not be posted"));
+        return true;
+      }
+      return false;
+    }
+    state.batch_ready = false;
+    state.moved += state.batch.bytes;
+    sglcoll_counters& counters = engine_.counters();
+    ++counters.batches;
+    counters.work_requests += state.batch.wrs.size();
+    counters.segments += state.batch.local.size() + state.batch.remote.size();
+  }
+  if (state.in_flight > 0) return false;
+  engine_.counters().bytes_direct += static_cast<uint64_t>(plan_->edges[edge].slice.length);
+  if (state.phase == EdgePhase::writing) {
+    state.phase = EdgePhase::notifying;
+    return notify(edge);
+  }
+  engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
+  state.phase = EdgePhase::releasing;
+  return release_source(edge);
+}
+
+void Operation::on_complete(int edge, Status status) {
+  if (!running_) return;
+  --edges_[edge].in_flight;
+  if (!status.ok()) fail_edge(edge, std::move(status));
+}
+
+void Operation::begin_ask(int edge, MessageKind kind) {
+  edges_[edge].answer = kind;
+  edges_[edge].phase = EdgePhase::answering;
+  drive(edge);
+}
+
+bool Operation::send_answer(int edge) {
+  EdgeState& state = edges_[edge];
+  if (state.answer == MessageKind::ask_push) {
+    if (send(edge, MessageKind::ask_push, nullptr, 0) != Post::done) return false;
+    state.phase = EdgePhase::receiving;
+    return true;
+  }
+  View target = view(plan_->edges[edge].slice);
+  if (!expose(edge, target, true)) return true;
+  Offer place{state.memory, target.offset, 0, OfferedLayout::opaque};
+  // Only a contiguous slice is asked for, so its own run describes it.
+  place.layout = OfferedLayout::contiguous;
+  place.payload_offset = 0;
+  place.layout_hash = static_cast<uint64_t>(contiguous_address(target) - target.base);
+  if (send_struct(edge, state.answer, &place, sizeof place) != Post::done) return false;
+  state.phase = EdgePhase::receiving;
+  return true;
+}
+
+// Tells the sender that its memory is its own again.
+bool Operation::release_source(int edge) {
+  if (send(edge, MessageKind::fetched, nullptr, 0) != Post::done) return false;
+  EdgeState& state = edges_[edge];
+  if (plan_->edges[edge].operand >= 0 && !state.consumed) data_landed(edge);
+  else complete_edge(edge);
+  return true;
+}
+
+// The bytes are in the edge's own slice.
+void Operation::data_landed(int edge) {
+  const Edge& planned = plan_->edges[edge];
+  if (planned.operand < 0) return complete_edge(edge);
+  edges_[edge].in_place = view(planned.slice);
+  edges_[edge].phase = EdgePhase::available;
+  try_reduce(planned.step);
+}
+
+}  // namespace sgl

@@ -1,0 +1,134 @@
+// The sending end of an edge.
+#include <algorithm>
+#include <cstring>
+
+#include "executor/engine.hpp"
+#include "executor/operation.hpp"
+
+namespace sgl {
+
+void Operation::start_send(int edge) {
+  edges_[edge].phase = EdgePhase::sending;
+  drive(edge);
+}
+
+// Small payloads travel at once, larger ones are offered. False: no room yet.
+bool Operation::send_first(int edge) {
+  const Slice& slice = plan_->edges[edge].slice;
+  if (is_signal(slice)) {
+    if (send(edge, MessageKind::eager, nullptr, 0) != Post::done) return false;
+    complete_edge(edge);
+    return true;
+  }
+  if (slice.length <= std::min(engine_.options().eager_bytes, engine_.transport()->limits().max_message_bytes)) {
+    View payload = view(slice);
+    if (send(edge, MessageKind::eager, &payload, slice.length) != Post::done) return false;
+    engine_.counters().bytes_sent += static_cast<uint64_t>(slice.length);
+    engine_.counters().bytes_packed += static_cast<uint64_t>(slice.length);
+    complete_edge(edge);
+    return true;
+  }
+  switch (send_offer(edge)) {
+    case Post::busy: return false;
+    case Post::failed: return true;
+    case Post::done: break;
+  }
+  // An answer cannot have come yet: it is delivered by a later progress().
+  edges_[edge].phase = EdgePhase::awaiting_answer;
+  return true;
+}
+
+Post Operation::send_offer(int edge) {
+  EdgeState& state = edges_[edge];
+  Transport& transport = *engine_.transport();
+  View source = view(plan_->edges[edge].slice);
+  if (!expose(edge, source, false)) return Post::failed;
+  Offer offer{state.memory, source.offset, 0, OfferedLayout::opaque};
+  bool useful = transport.reachable(state.memory) && runs_are_long(*source.layout, state.memory);
+  if (useful && !describe_layout(edge, *source.layout, &offer)) return Post::busy;
+  return send_struct(edge, MessageKind::offer, &offer, sizeof offer);
+}
+
+bool Operation::expose(int edge, const View& memory, bool write) {
+  EdgeState& state = edges_[edge];
+  if (state.exposed) return true;
+  Result<RemoteMemory> exposed = engine_.transport()->expose(memory, write);
+  if (!exposed.ok()) {
+    fail_edge(edge, std::move(exposed.status()));
+    return false;
+  }
+  state.memory = exposed.value();
+  state.exposed = true;
+  return true;
+}
+
+bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
+  if (layout.contiguous()) {
+    offer->layout = OfferedLayout::contiguous;
+    offer->layout_hash = static_cast<uint64_t>(layout.true_lb());
+    return true;
+  }
+  switch (engine_.layouts().announce(*engine_.transport(), world_peer(edge), layout)) {
+    case LayoutDirectory::Known::busy: return false;
+    case LayoutDirectory::Known::too_large: offer->layout = OfferedLayout::opaque; return true;
+    case LayoutDirectory::Known::yes: break;
+  }
+  offer->layout = OfferedLayout::announced;
+  offer->layout_hash = layout.hash();
+  return true;
+}
+
+bool Operation::runs_are_long(const Layout& layout, const RemoteMemory& memory) const {
+  return engine_.transport()->mappable(memory) || layout.contiguous() ||
+         layout.size() / layout.run_count() >= engine_.transport()->limits().bulk_min_run_bytes;
+}
+
+void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byte> payload) {
+  EdgeState& state = edges_[edge];
+  if (state.phase != EdgePhase::awaiting_answer)
+    return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "an answer came to a send that awaits none"));
+  switch (kind) {
+    case MessageKind::fetched:
+      engine_.counters().bytes_sent += static_cast<uint64_t>(plan_->edges[edge].slice.length);
+      return complete_edge(edge);
+    case MessageKind::ask_push:
+      state.phase = EdgePhase::pushing;
+      return drive(edge);
+    case MessageKind::ask_write: {
+      if (payload.size() != sizeof(Offer))
+        return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "an answer of {} bytes is not an offer", payload.size()));
+      std::memcpy(&state.offer, payload.data(), sizeof(Offer));
+      if (!remote_layout_known(edge))
+        return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "the place to write to has an unknown layout"));
+      state.phase = EdgePhase::writing;
+      compile(edge, TransferShape::write_gather);
+      return drive(edge);
+    }
+    default: return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "message kind {} is no answer", static_cast<int>(kind)));
+  }
+}
+
+// Fragments while there is room. False: some are left.
+bool Operation::push(int edge) {
+  EdgeState& state = edges_[edge];
+  View source = view(plan_->edges[edge].slice);
+  const int64_t most = engine_.transport()->limits().max_message_bytes;
+  while (state.moved < source.length) {
+    View piece = source.part(state.moved, std::min(most, source.length - state.moved));
+    if (send(edge, MessageKind::fragment, &piece, piece.length) != Post::done) return false;
+    state.moved += piece.length;
+    engine_.counters().bytes_packed += static_cast<uint64_t>(piece.length);
+  }
+  engine_.counters().bytes_sent += static_cast<uint64_t>(source.length);
+  complete_edge(edge);
+  return true;
+}
+
+bool Operation::notify(int edge) {
+  if (send(edge, MessageKind::written, nullptr, 0) != Post::done) return false;
+  engine_.counters().bytes_sent += static_cast<uint64_t>(plan_->edges[edge].slice.length);
+  complete_edge(edge);
+  return true;
+}
+
+}  // namespace sgl
