@@ -1,0 +1,120 @@
+#include "comm/argument_check.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "datatype/cursor.hpp"
+
+namespace sgl {
+namespace {
+
+constexpr int64_t kMaxExactRuns = 4096;
+
+// Byte ranges in memory of a binding's runs, sorted; empty layouts have none.
+std::vector<std::pair<intptr_t, intptr_t>> memory_ranges(const Binding& binding) {
+  std::vector<std::pair<intptr_t, intptr_t>> ranges;
+  Cursor cursor(binding.layout);
+  Segment segments[64];
+  auto base = reinterpret_cast<intptr_t>(binding.base);
+  while (size_t count = cursor.next(segments, INT64_MAX))
+    for (size_t i = 0; i < count; ++i)
+      ranges.emplace_back(base + segments[i].offset, base + segments[i].offset + segments[i].length);
+  std::sort(ranges.begin(), ranges.end());
+  return ranges;
+}
+
+bool share_a_byte(const Binding& first, const Binding& second) {
+  auto a = memory_ranges(first), b = memory_ranges(second);
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i].second <= b[j].first) ++i;
+    else if (b[j].second <= a[i].first) ++j;
+    else return true;
+  }
+  return false;
+}
+
+Status check_span(const char* name, int64_t elements, const Type& type) {
+  int64_t bytes = 0, span = 0, end = 0;
+  if (checked_mul(elements, type.size, &bytes) && checked_mul(elements, type.extent, &span) &&
+      checked_add(span, type.true_lb + type.true_extent, &end))
+    return {};
+  return error(SGLCOLL_ERR_COUNT, "{}: {} elements of a type of {} bytes and extent {} overflow 64 bits", name, elements,
+               type.size, type.extent);
+}
+
+}  // namespace
+
+Status check_buffer(const BufferArgument& buffer, int64_t elements) {
+  if (elements < 0)
+    return error(SGLCOLL_ERR_COUNT, "{}'s count is {}: it must be 0 or more", buffer.name, elements);
+  SGL_TRY(check_span(buffer.name, elements, *buffer.type));
+  // An absolute address needs no base: a type of absolute displacements goes with a null buffer.
+  if (!buffer.address && elements > 0 && buffer.type->size > 0 && buffer.type->true_lb == 0)
+    return error(SGLCOLL_ERR_BUFFER, "{} is NULL with a count of {}: give a buffer or a count of 0", buffer.name, elements);
+  return {};
+}
+
+Status check_blocks(const BlocksArgument& blocks, int size) {
+  if (!blocks.counts) return error(SGLCOLL_ERR_ARG, "{}'s array of counts is NULL: it has one count a rank", blocks.name);
+  if (!blocks.displacements)
+    return error(SGLCOLL_ERR_ARG, "{}'s displacements are NULL: it has one displacement a rank", blocks.name);
+  int64_t total = 0;
+  for (int i = 0; i < size; ++i) {
+    int64_t count = blocks.counts[i], start = 0;
+    if (count < 0)
+      return error(SGLCOLL_ERR_COUNT, "{}'s counts[{}] is {}: it must be 0 or more", blocks.name, i, count);
+    SGL_TRY(check_span(blocks.name, count, *blocks.type));
+    if (!checked_mul(blocks.displacements[i], blocks.type->extent, &start) || !checked_add(total, count, &total))
+      return error(SGLCOLL_ERR_COUNT, "{}'s displacements[{}] = {} extents of {} bytes overflow 64 bits", blocks.name, i,
+                   blocks.displacements[i], blocks.type->extent);
+  }
+  SGL_TRY(check_span(blocks.name, total, *blocks.type));
+  if (!blocks.address && total > 0 && blocks.type->size > 0 && blocks.type->true_lb == 0)
+    return error(SGLCOLL_ERR_BUFFER, "{} is NULL with counts that sum to {}: give a buffer", blocks.name, total);
+  return {};
+}
+
+Status check_root(int root, int size) {
+  if (root >= 0 && root < size) return {};
+  return error(SGLCOLL_ERR_ARG, "root is {}: it must be a rank of the communicator, 0 to {}", root, size - 1);
+}
+
+Status check_not_in_place(const char* name, bool in_place) {
+  if (!in_place) return {};
+  return error(SGLCOLL_ERR_BUFFER, "{} is SGLCOLL_IN_PLACE, which this call does not allow there", name);
+}
+
+Status check_reduction(const OpArgument& op, const TypePtr& type) {
+  if (op.op.kind == OpKind::user || type->size == 0) return {};
+  if (!type->uniform_basic)
+    return error(SGLCOLL_ERR_OP, "op {} needs a type of one basic type throughout, not {}", op_name(op.op.kind),
+                 type->describe());
+  if (op_supports(op.op.kind, *type->uniform_basic)) return {};
+  return error(SGLCOLL_ERR_OP, "op {} is not defined on {}", op_name(op.op.kind), basic_info(*type->uniform_basic).name);
+}
+
+Status check_signatures(const BufferArgument& send, int64_t send_elements, const char* recv_name, const TypePtr& recv_type,
+                        int64_t recv_elements) {
+  if (repeat(send.type->signature, send_elements) == repeat(recv_type->signature, recv_elements)) return {};
+  return error(SGLCOLL_ERR_MISMATCH,
+               "{} is {} elements of {} ({} bytes) but {} expects {} elements of {} ({} bytes): the sequences of basic "
+               "types must be equal",
+               send.name, send_elements, send.type->describe(), send_elements * send.type->size, recv_name, recv_elements,
+               recv_type->describe(), recv_elements * recv_type->size);
+}
+
+Status check_no_overlap(const char* first_name, const Binding& first, const char* second_name, const Binding& second) {
+  if (first.layout.empty() || second.layout.empty()) return {};
+  auto low = [](const Binding& b) { return reinterpret_cast<intptr_t>(b.base) + b.layout.true_lb(); };
+  auto high = [](const Binding& b) { return reinterpret_cast<intptr_t>(b.base) + b.layout.true_ub(); };
+  if (high(first) <= low(second) || high(second) <= low(first)) return {};
+  bool overlap = first.layout.contiguous() && second.layout.contiguous();
+  if (!overlap && first.layout.run_count() <= kMaxExactRuns && second.layout.run_count() <= kMaxExactRuns)
+    overlap = share_a_byte(first, second);
+  if (!overlap) return {};
+  return error(SGLCOLL_ERR_BUFFER, "{} (at {}) and {} (at {}) overlap: use SGLCOLL_IN_PLACE or separate memory", first_name,
+               static_cast<const void*>(first.base), second_name, static_cast<const void*>(second.base));
+}
+
+}  // namespace sgl

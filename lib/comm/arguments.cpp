@@ -1,0 +1,303 @@
+#include "comm/arguments.hpp"
+
+#include <vector>
+
+#include "comm/argument_check.hpp"
+
+namespace sgl {
+namespace {
+
+Binding bind_array(const BufferArgument& buffer, int64_t elements) {
+  return {static_cast<std::byte*>(buffer.address), buffer.type->array_layout(elements)};
+}
+
+Binding bind_blocks(const BlocksArgument& blocks, int size) {
+  std::vector<Layout> parts;
+  parts.reserve(static_cast<size_t>(size));
+  for (int i = 0; i < size; ++i)
+    parts.push_back(blocks.type->array_layout(blocks.counts[i]).shifted(blocks.displacements[i] * blocks.type->extent));
+  return {static_cast<std::byte*>(blocks.address), Layout::seq(std::move(parts))};
+}
+
+std::vector<int64_t> block_bytes(const int64_t* counts, int size, const Type& type) {
+  std::vector<int64_t> bytes(static_cast<size_t>(size));
+  for (int i = 0; i < size; ++i) bytes[static_cast<size_t>(i)] = counts[i] * type.size;
+  return bytes;
+}
+
+Problem problem_at(const CallSite& site, Collective collective, Blocks blocks, int root = 0) {
+  Problem problem;
+  problem.collective = collective;
+  problem.rank = site.rank;
+  problem.size = site.size;
+  problem.root = root;
+  problem.blocks = std::move(blocks);
+  return problem;
+}
+
+void set_reduction(const OpArgument& op, const TypePtr& type, CollectiveCall* call) {
+  Reduction& reduction = call->reduction;
+  reduction.kind = op.op.kind;
+  reduction.basic = type->uniform_basic;
+  reduction.element_bytes = type->uniform_basic ? basic_info(*type->uniform_basic).size : 1;
+  call->problem.commutative = op.op.commutative;
+  if (op.op.kind == OpKind::user) {
+    reduction.function = op.op.function;
+    reduction.context = op.op.context;
+    reduction.type_handle = op.type_handle;
+    reduction.element_bytes = std::max<int64_t>(type->size, 1);
+    reduction.element_extent = type->extent;
+    reduction.element_layout = type->layout;
+  }
+  call->problem.grain = reduction.element_bytes;
+}
+
+// The elements of all blocks of a buffer, when that fits.
+Status check_all_blocks(const BufferArgument& buffer, int size, int64_t* elements) {
+  SGL_TRY(check_buffer(buffer, buffer.count));
+  if (__builtin_mul_overflow(buffer.count, int64_t{size}, elements))
+    return error(SGLCOLL_ERR_COUNT, "{}'s count {} times {} ranks overflows 64 bits", buffer.name, buffer.count, size);
+  return check_buffer(buffer, *elements);
+}
+
+}  // namespace
+
+Result<CollectiveCall> allgather_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv) {
+  CollectiveCall call;
+  int64_t all = 0;
+  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  SGL_TRY(check_all_blocks(recv, site.size, &all));
+  call.problem = problem_at(site, Collective::allgather, Blocks::uniform(site.size, recv.count * recv.type->size));
+  call.recv = bind_array(recv, all);
+  call.signature = repeat(recv.type->signature, recv.count);
+  call.problem.in_place = send.in_place;
+  if (send.in_place) return call;
+  SGL_TRY(check_buffer(send, send.count));
+  SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
+  call.send = bind_array(send, send.count);
+  SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  return call;
+}
+
+Result<CollectiveCall> allgatherv_call(const CallSite& site, const BufferArgument& send, const BlocksArgument& recv) {
+  CollectiveCall call;
+  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  SGL_TRY(check_blocks(recv, site.size));
+  call.problem = problem_at(site, Collective::allgatherv, Blocks::per_rank(block_bytes(recv.counts, site.size, *recv.type)));
+  call.recv = bind_blocks(recv, site.size);
+  call.signature = repeat(recv.type->signature, call.problem.blocks.total() / std::max<int64_t>(recv.type->size, 1));
+  call.problem.in_place = send.in_place;
+  if (send.in_place) return call;
+  SGL_TRY(check_buffer(send, send.count));
+  SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.counts[site.rank]));
+  call.send = bind_array(send, send.count);
+  SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  return call;
+}
+
+Result<CollectiveCall> reduce_scatter_block_call(const CallSite& site, const BufferArgument& send,
+                                                 const BufferArgument& recv, const OpArgument& op) {
+  CollectiveCall call;
+  int64_t all = 0;
+  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  SGL_TRY(check_reduction(op, recv.type));
+  SGL_TRY(check_all_blocks(recv, site.size, &all));
+  call.problem = problem_at(site, Collective::reduce_scatter_block, Blocks::uniform(site.size, recv.count * recv.type->size));
+  set_reduction(op, recv.type, &call);
+  call.signature = repeat(recv.type->signature, recv.count);
+  call.problem.in_place = send.in_place;
+  call.recv = bind_array(recv, send.in_place ? all : recv.count);
+  if (send.in_place) return call;
+  SGL_TRY(check_buffer(send, all));
+  call.send = bind_array(send, all);
+  SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  return call;
+}
+
+Result<CollectiveCall> reduce_scatter_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
+                                           const int64_t* counts, const OpArgument& op) {
+  CollectiveCall call;
+  if (!counts) return error(SGLCOLL_ERR_ARG, "recv_counts is NULL: it has one count a rank");
+  int64_t all = 0;
+  for (int i = 0; i < site.size; ++i) {
+    if (counts[i] < 0) return error(SGLCOLL_ERR_COUNT, "recv_counts[{}] is {}: it must be 0 or more", i, counts[i]);
+    if (__builtin_add_overflow(all, counts[i], &all))
+      return error(SGLCOLL_ERR_COUNT, "the sum of recv_counts overflows 64 bits at recv_counts[{}] = {}", i, counts[i]);
+  }
+  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  SGL_TRY(check_reduction(op, recv.type));
+  int64_t received = send.in_place ? all : counts[site.rank];
+  SGL_TRY(check_buffer(recv, received));
+  BufferArgument whole = send.in_place ? recv : send;
+  SGL_TRY(check_buffer(whole, all));
+  call.problem = problem_at(site, Collective::reduce_scatter, Blocks::per_rank(block_bytes(counts, site.size, *recv.type)));
+  set_reduction(op, recv.type, &call);
+  call.signature = repeat(recv.type->signature, all);
+  call.problem.in_place = send.in_place;
+  call.recv = bind_array(recv, received);
+  if (send.in_place) return call;
+  call.send = bind_array(send, all);
+  SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  return call;
+}
+
+Result<CollectiveCall> allreduce_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
+                                      const OpArgument& op) {
+  CollectiveCall call;
+  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  SGL_TRY(check_reduction(op, recv.type));
+  SGL_TRY(check_buffer(recv, recv.count));
+  call.problem = problem_at(site, Collective::allreduce, Blocks::uniform(1, recv.count * recv.type->size));
+  set_reduction(op, recv.type, &call);
+  call.signature = repeat(recv.type->signature, recv.count);
+  call.problem.in_place = send.in_place;
+  call.recv = bind_array(recv, recv.count);
+  if (send.in_place) return call;
+  SGL_TRY(check_buffer(send, send.count));
+  call.send = bind_array(send, send.count);
+  SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  return call;
+}
+
+Result<CollectiveCall> reduce_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
+                                   const OpArgument& op, int root) {
+  CollectiveCall call;
+  SGL_TRY(check_root(root, site.size));
+  SGL_TRY(check_reduction(op, recv.type));
+  bool at_root = site.rank == root;
+  if (!at_root) SGL_TRY(check_not_in_place(send.name, send.in_place));
+  call.problem = problem_at(site, Collective::reduce, Blocks::uniform(1, recv.count * recv.type->size), root);
+  set_reduction(op, recv.type, &call);
+  call.signature = repeat(recv.type->signature, recv.count);
+  call.problem.in_place = send.in_place;
+  if (!send.in_place) {
+    SGL_TRY(check_buffer(send, send.count));
+    call.send = bind_array(send, send.count);
+  }
+  if (!at_root) return call;
+  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  SGL_TRY(check_buffer(recv, recv.count));
+  call.recv = bind_array(recv, recv.count);
+  if (!send.in_place) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  return call;
+}
+
+Result<CollectiveCall> bcast_call(const CallSite& site, const BufferArgument& buffer, int root) {
+  CollectiveCall call;
+  SGL_TRY(check_root(root, site.size));
+  SGL_TRY(check_not_in_place(buffer.name, buffer.in_place));
+  SGL_TRY(check_buffer(buffer, buffer.count));
+  call.problem = problem_at(site, Collective::bcast, Blocks::uniform(1, buffer.count * buffer.type->size), root);
+  call.signature = repeat(buffer.type->signature, buffer.count);
+  call.recv = bind_array(buffer, buffer.count);
+  return call;
+}
+
+Result<CollectiveCall> gather_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv, int root) {
+  CollectiveCall call;
+  SGL_TRY(check_root(root, site.size));
+  bool at_root = site.rank == root;
+  if (!at_root) SGL_TRY(check_not_in_place(send.name, send.in_place));
+  const BufferArgument& block = at_root ? recv : send;
+  int64_t all = 0;
+  if (at_root) {
+    SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+    SGL_TRY(check_all_blocks(recv, site.size, &all));
+    call.recv = bind_array(recv, all);
+  }
+  if (!send.in_place) {
+    SGL_TRY(check_buffer(send, send.count));
+    if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
+    call.send = bind_array(send, send.count);
+    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  }
+  call.problem = problem_at(site, Collective::gather, Blocks::uniform(site.size, block.count * block.type->size), root);
+  call.problem.in_place = send.in_place;
+  call.signature = repeat(block.type->signature, block.count);
+  return call;
+}
+
+Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& send, const BlocksArgument& recv, int root) {
+  CollectiveCall call;
+  SGL_TRY(check_root(root, site.size));
+  bool at_root = site.rank == root;
+  std::vector<int64_t> bytes(static_cast<size_t>(site.size));  // only the root knows those of others
+  if (at_root) {
+    SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+    SGL_TRY(check_blocks(recv, site.size));
+    call.recv = bind_blocks(recv, site.size);
+    bytes = block_bytes(recv.counts, site.size, *recv.type);
+  } else {
+    SGL_TRY(check_not_in_place(send.name, send.in_place));
+  }
+  if (!send.in_place) {
+    SGL_TRY(check_buffer(send, send.count));
+    if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.counts[site.rank]));
+    call.send = bind_array(send, send.count);
+    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+    bytes[static_cast<size_t>(site.rank)] = send.count * send.type->size;
+  }
+  call.problem = problem_at(site, Collective::gatherv, Blocks::per_rank(std::move(bytes)), root);
+  call.problem.in_place = send.in_place;
+  return call;
+}
+
+Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv, int root) {
+  CollectiveCall call;
+  SGL_TRY(check_root(root, site.size));
+  bool at_root = site.rank == root;
+  if (!at_root) SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  const BufferArgument& block = at_root ? send : recv;
+  int64_t all = 0;
+  if (at_root) {
+    SGL_TRY(check_not_in_place(send.name, send.in_place));
+    SGL_TRY(check_all_blocks(send, site.size, &all));
+    call.send = bind_array(send, all);
+  }
+  if (!recv.in_place) {
+    SGL_TRY(check_buffer(recv, recv.count));
+    if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
+    call.recv = bind_array(recv, recv.count);
+    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  }
+  call.problem = problem_at(site, Collective::scatter, Blocks::uniform(site.size, block.count * block.type->size), root);
+  call.problem.in_place = recv.in_place;
+  call.signature = repeat(block.type->signature, block.count);
+  return call;
+}
+
+Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument& send, const BufferArgument& recv, int root) {
+  CollectiveCall call;
+  SGL_TRY(check_root(root, site.size));
+  bool at_root = site.rank == root;
+  std::vector<int64_t> bytes(static_cast<size_t>(site.size));  // only the root knows those of others
+  if (at_root) {
+    SGL_TRY(check_not_in_place(send.name, send.in_place));
+    SGL_TRY(check_blocks(send, site.size));
+    call.send = bind_blocks(send, site.size);
+    bytes = block_bytes(send.counts, site.size, *send.type);
+  } else {
+    SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  }
+  if (!recv.in_place) {
+    SGL_TRY(check_buffer(recv, recv.count));
+    if (at_root) {
+      BufferArgument own{send.name, nullptr, false, send.counts[site.rank], send.type};
+      SGL_TRY(check_signatures(own, own.count, recv.name, recv.type, recv.count));
+    }
+    call.recv = bind_array(recv, recv.count);
+    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+    bytes[static_cast<size_t>(site.rank)] = recv.count * recv.type->size;
+  }
+  call.problem = problem_at(site, Collective::scatterv, Blocks::per_rank(std::move(bytes)), root);
+  call.problem.in_place = recv.in_place;
+  return call;
+}
+
+Result<CollectiveCall> barrier_call(const CallSite& site) {
+  CollectiveCall call;
+  call.problem = problem_at(site, Collective::barrier, Blocks::uniform(1, 0));
+  return call;
+}
+
+}  // namespace sgl

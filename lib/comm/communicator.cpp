@@ -1,0 +1,197 @@
+#include "comm/communicator.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "builder.hpp"
+#include "schedule/verifier.hpp"
+
+namespace sgl {
+namespace {
+
+// Persistent runs are named apart from the others: operation in the high bits,
+// which start of it in the low ones.
+constexpr uint32_t kPersistent = 0x8000'0000u;
+constexpr uint32_t kPersistentIds = 1u << 15;
+
+struct CallCard {
+  uint64_t signature;
+  int64_t elements;
+  int64_t bytes;
+  int32_t collective, root;
+  uint32_t op, commutative;
+};
+
+}  // namespace
+
+Communicator::Communicator(std::shared_ptr<World> world, uint32_t id, int rank, std::vector<int> world_ranks)
+    : world_(std::move(world)) {
+  context_.id = id;
+  context_.rank = rank;
+  context_.world_ranks = std::move(world_ranks);
+  for (size_t i = 0; i < context_.world_ranks.size(); ++i)
+    context_.rank_in_world[context_.world_ranks[i]] = static_cast<int>(i);
+  world_->engine().add_context(context_);
+}
+
+Communicator::~Communicator() {
+  plans_.clear();
+  world_->engine().remove_context(context_);
+}
+
+Result<std::shared_ptr<const Plan>> Communicator::make_plan(const Problem& problem) {
+  Result<const Builder*> builder = select_builder(problem, world_->on_one_node(), world_->settings().algorithm);
+  if (!builder.ok()) return std::move(builder.status());
+  if (world_->settings().verify && problem.collective != Collective::gatherv && problem.collective != Collective::scatterv) {
+    std::vector<Problem> problems(static_cast<size_t>(problem.size), problem);
+    std::vector<Schedule> schedules;
+    for (int rank = 0; rank < problem.size; ++rank) {
+      problems[static_cast<size_t>(rank)].rank = rank;
+      schedules.push_back(builder.value()->build(problems[static_cast<size_t>(rank)]));
+    }
+    SGL_TRY(verify(problems, schedules));
+  }
+  ++world_->engine().counters().plans_built;
+  return std::shared_ptr<const Plan>(std::make_shared<Plan>(problem, builder.value()->build(problem)));
+}
+
+Result<std::unique_ptr<Operation>> Communicator::prepare(CollectiveCall call) {
+  if (!context_.broken.ok())
+    return error(context_.broken.code(), "the communicator cannot be used any more: {}", context_.broken.text());
+  call.problem.chunk_bytes = world_->settings().chunk_bytes;
+  if (world_->settings().check && !checking_) SGL_TRY(check_across_ranks(call));
+  PlanCache::Entry* entry = plans_.find(call.problem);
+  if (!entry) {
+    Result<std::shared_ptr<const Plan>> plan = make_plan(call.problem);
+    if (!plan.ok()) return std::move(plan.status());
+    entry = &plans_.insert(plan.take());
+  }
+  std::unique_ptr<Operation> operation;
+  if (entry->idle.empty()) {
+    operation = std::make_unique<Operation>(world_->engine(), entry->plan, context_);
+  } else {
+    operation = std::move(entry->idle.back());
+    entry->idle.pop_back();
+  }
+  operation->bind(std::move(call.send), std::move(call.recv), call.reduction);
+  return operation;
+}
+
+void Communicator::recycle(std::unique_ptr<Operation> operation) {
+  if (operation->running() || !operation->status().ok()) return;
+  PlanCache::Entry* entry = plans_.find(operation->plan().problem);
+  if (entry && entry->idle.size() < PlanCache::kMaxIdle && entry->plan.get() == &operation->plan())
+    entry->idle.push_back(std::move(operation));
+}
+
+Status Communicator::start(Operation& operation) {
+  if (!context_.broken.ok()) return context_.broken.copy();
+  ++world_->engine().counters().operations;
+  operation.start(context_.next_sequence++ & (kPersistent - 1));
+  return {};
+}
+
+Status Communicator::start_persistent(Operation& operation, uint32_t id, uint32_t epoch) {
+  if (!context_.broken.ok()) return context_.broken.copy();
+  ++world_->engine().counters().operations;
+  operation.start(kPersistent | (id % kPersistentIds) << 16 | (epoch & 0xffff));
+  return {};
+}
+
+Status Communicator::complete(Operation& operation) {
+  auto held = world_->lock();
+  int64_t idle_since = 0;
+  while (operation.running()) world_->wait_turn(held, &idle_since);
+  return operation.status().copy();
+}
+
+Status Communicator::allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all) {
+  TypePtr byte = basic_type(Basic::byte);
+  auto count = static_cast<int64_t>(mine.size());
+  all->resize(mine.size() * static_cast<size_t>(size()));
+  BufferArgument send{"mine", const_cast<std::byte*>(mine.data()), false, count, byte};
+  BufferArgument recv{"all", all->data(), false, count, byte};
+  Result<CollectiveCall> call = allgather_call({rank(), size()}, send, recv);
+  if (!call.ok()) return std::move(call.status());
+  checking_ = true;
+  Result<std::unique_ptr<Operation>> operation = prepare(call.take());
+  checking_ = false;
+  if (!operation.ok()) return std::move(operation.status());
+  SGL_TRY(start(*operation.value()));
+  SGL_TRY(complete(*operation.value()));
+  recycle(operation.take());
+  return {};
+}
+
+Result<CommunicatorPtr> Communicator::split(int color, int key) {
+  struct Card {
+    int32_t color, key;
+    uint32_t next_id;
+  } mine{color, key, world_->next_context_id};
+  std::vector<std::byte> bytes;
+  SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes));
+  std::vector<Card> cards(static_cast<size_t>(size()));
+  std::memcpy(cards.data(), bytes.data(), bytes.size());
+  uint32_t id = 0;
+  std::vector<std::pair<int, int>> members;  // (key, rank)
+  for (int i = 0; i < size(); ++i) {
+    const Card& card = cards[static_cast<size_t>(i)];
+    id = std::max(id, card.next_id);
+    if (card.color == color) members.emplace_back(card.key, i);
+  }
+  world_->next_context_id = id + 1;
+  if (color == SGLCOLL_UNDEFINED) return CommunicatorPtr();
+  std::sort(members.begin(), members.end());
+  std::vector<int> world_ranks;
+  int new_rank = 0;
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (members[i].second == rank()) new_rank = static_cast<int>(i);
+    world_ranks.push_back(context_.world_ranks[static_cast<size_t>(members[i].second)]);
+  }
+  return std::make_shared<Communicator>(world_, id, new_rank, std::move(world_ranks));
+}
+
+CommunicatorPtr Communicator::self() {
+  int mine = context_.world_ranks[static_cast<size_t>(rank())];
+  // It exchanges no messages, so its id needs no agreement.
+  return std::make_shared<Communicator>(world_, 0, 0, std::vector<int>{mine});
+}
+
+// The odd rank is the one that differs from what most ranks gave.
+Status Communicator::check_across_ranks(const CollectiveCall& call) {
+  bool rooted_counts = call.problem.collective == Collective::gatherv || call.problem.collective == Collective::scatterv;
+  CallCard mine{call.signature.hash,
+                call.signature.elements,
+                rooted_counts ? 0 : call.problem.blocks.total(),
+                static_cast<int32_t>(call.problem.collective),
+                call.problem.root,
+                static_cast<uint32_t>(call.reduction.kind),
+                call.problem.commutative};
+  std::vector<std::byte> bytes;
+  SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes));
+  std::vector<CallCard> cards(static_cast<size_t>(size()));
+  std::memcpy(cards.data(), bytes.data(), bytes.size());
+  auto differs = [&](auto field, auto describe, const char* what) -> Status {
+    std::map<decltype(field(mine)), std::vector<int>> ranks;
+    for (int i = 0; i < size(); ++i) ranks[field(cards[static_cast<size_t>(i)])].push_back(i);
+    if (ranks.size() == 1) return {};
+    auto most = std::max_element(ranks.begin(), ranks.end(),
+                                 [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    auto odd = ranks.begin() == most ? std::next(ranks.begin()) : ranks.begin();
+    return error(SGLCOLL_ERR_MISMATCH, "{}: rank {} gives {} {} where rank {} gives {}",
+                 collective_name(call.problem.collective), odd->second.front(), what, describe(odd->first),
+                 most->second.front(), describe(most->first));
+  };
+  auto plain = [](auto value) { return fmt::format("{}", value); };
+  SGL_TRY(differs([](const CallCard& c) { return c.collective; },
+                  [](int32_t c) { return std::string(collective_name(static_cast<Collective>(c))); }, "collective"));
+  SGL_TRY(differs([](const CallCard& c) { return c.root; }, plain, "root"));
+  SGL_TRY(differs([](const CallCard& c) { return c.op; },
+                  [](uint32_t op) { return std::string(op_name(static_cast<OpKind>(op))); }, "op"));
+  SGL_TRY(differs([](const CallCard& c) { return c.bytes; }, plain, "bytes"));
+  SGL_TRY(differs([](const CallCard& c) { return c.elements; }, plain, "basic elements"));
+  return differs([](const CallCard& c) { return c.signature; }, plain, "type signature");
+}
+
+}  // namespace sgl

@@ -1,0 +1,57 @@
+// Communicator: an ordered group of ranks, its plans, and the runs of collectives
+// on it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "comm/arguments.hpp"
+#include "comm/plan_cache.hpp"
+#include "comm/world.hpp"
+#include "executor/operation.hpp"
+
+namespace sgl {
+
+class Communicator;
+using CommunicatorPtr = std::shared_ptr<Communicator>;
+
+class Communicator : public std::enable_shared_from_this<Communicator> {
+ public:
+  Communicator(std::shared_ptr<World> world, uint32_t id, int rank, std::vector<int> world_ranks);
+  ~Communicator();
+
+  int rank() const { return context_.rank; }
+  int size() const { return static_cast<int>(context_.world_ranks.size()); }
+  const std::shared_ptr<World>& world() const { return world_; }
+  Context& context() { return context_; }
+
+  // An operation for the call, bound and not started. Checks across ranks first
+  // when SGLCOLL_CHECK is on.
+  Result<std::unique_ptr<Operation>> prepare(CollectiveCall call);
+  // Gives an operation's state back for the next one of the same plan.
+  void recycle(std::unique_ptr<Operation> operation);
+  Status start(Operation& operation);
+  Status start_persistent(Operation& operation, uint32_t id, uint32_t epoch);
+  uint32_t next_persistent_id() { return persistent_ids_++; }
+
+  // Blocking allgather of equal byte strings, for the library's own agreements.
+  Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all);
+  // As MPI_Comm_split; null for SGLCOLL_UNDEFINED.
+  Result<CommunicatorPtr> split(int color, int key);
+  CommunicatorPtr self();
+  // Runs the operation to its end.
+  Status complete(Operation& operation);
+
+ private:
+  Result<std::shared_ptr<const Plan>> make_plan(const Problem& problem);
+  Status check_across_ranks(const CollectiveCall& call);
+
+  std::shared_ptr<World> world_;
+  Context context_;
+  PlanCache plans_;
+  uint32_t persistent_ids_ = 0;
+  bool checking_ = false;
+};
+
+}  // namespace sgl

@@ -1,0 +1,34 @@
+#include "comm/plan_cache.hpp"
+
+#include <algorithm>
+
+namespace sgl {
+
+bool same_problem(const Problem& a, const Problem& b) {
+  if (a.collective != b.collective || a.root != b.root || a.in_place != b.in_place ||
+      a.commutative != b.commutative || a.grain != b.grain || a.blocks.count() != b.blocks.count())
+    return false;
+  if (a.blocks.is_uniform() && b.blocks.is_uniform())
+    return a.blocks.count() == 0 || a.blocks.bytes(0) == b.blocks.bytes(0);
+  for (int i = 0; i < a.blocks.count(); ++i)
+    if (a.blocks.bytes(i) != b.blocks.bytes(i)) return false;
+  return true;
+}
+
+PlanCache::Entry* PlanCache::find(const Problem& problem) {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (!same_problem(entries_[i]->plan->problem, problem)) continue;
+    if (i > 0) std::rotate(entries_.begin(), entries_.begin() + i, entries_.begin() + i + 1);
+    return entries_.front().get();
+  }
+  return nullptr;
+}
+
+PlanCache::Entry& PlanCache::insert(std::shared_ptr<const Plan> plan) {
+  if (entries_.size() == kMaxPlans) entries_.pop_back();
+  entries_.insert(entries_.begin(), std::make_unique<Entry>());
+  entries_.front()->plan = std::move(plan);
+  return *entries_.front();
+}
+
+}  // namespace sgl

@@ -1,0 +1,145 @@
+#include "comm/world.hpp"
+
+#include <cstring>
+#include <functional>
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "builder.hpp"
+#include "transport/shm/shm.hpp"
+
+namespace sgl {
+namespace {
+
+// Counts the forks between this process and the one that loaded the library.
+std::atomic<uint64_t> fork_generation{0};
+
+void watch_forks() {
+  static const bool registered = [] {
+    pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1); });
+    return true;
+  }();
+  (void)registered;
+}
+
+struct SettingsCard {
+  uint64_t version;
+  int64_t eager_bytes, chunk_bytes;
+  uint64_t algorithm_hash;
+  uint32_t check, reproducible;
+};
+
+constexpr uint64_t kVersion =
+    SGLCOLL_VERSION_MAJOR * 1'000'000 + SGLCOLL_VERSION_MINOR * 1'000 + SGLCOLL_VERSION_PATCH;
+
+}  // namespace
+
+Result<std::unique_ptr<World>> World::create(sglcoll_thread_level level, const sglcoll_exchange* exchange) {
+  std::vector<std::string> warnings;
+  SGL_TRY(check_settings(&warnings));
+  SGL_TRY(check_algorithm_setting(setting_text("SGLCOLL_ALGORITHM")));
+  set_log_level(setting_text("SGLCOLL_LOG_LEVEL"));
+  watch_forks();
+
+  std::unique_ptr<World> world(new World);
+  world->level_ = level;
+  world->process_generation_ = fork_generation.load();
+  Result<std::unique_ptr<Boot>> boot = boot_auto(exchange);
+  if (!boot.ok()) return std::move(boot.status());
+  world->boot_ = boot.take();
+  set_log_prefix(fmt::format("rank {}", world->rank()));
+  if (world->rank() == 0)
+    for (const std::string& warning : warnings) log(LogLevel::warn, "{}", warning);
+  Result<std::vector<int>> node_ranks = world->boot_->node_ranks();
+  if (!node_ranks.ok()) return std::move(node_ranks.status());
+  world->node_ranks_ = node_ranks.take();
+  SGL_TRY(world->agree_on_settings());
+  SGL_TRY(world->make_engine());
+  return world;
+}
+
+World::~World() = default;
+
+Status World::agree_on_settings() {
+  settings_.eager_bytes = setting_bytes("SGLCOLL_EAGER_BYTES");
+  settings_.chunk_bytes = setting_bytes("SGLCOLL_CHUNK_BYTES");
+  settings_.check = setting_boolean("SGLCOLL_CHECK");
+  settings_.verify = setting_boolean("SGLCOLL_VERIFY");
+  settings_.reproducible = setting_boolean("SGLCOLL_REPRODUCIBLE");
+  settings_.algorithm = setting_text("SGLCOLL_ALGORITHM");
+  if (settings_.chunk_bytes < 1)
+    return error(SGLCOLL_ERR_ARG, "SGLCOLL_CHUNK_BYTES={} is not valid: it takes 1 or more", settings_.chunk_bytes);
+  SettingsCard mine{kVersion, settings_.eager_bytes, settings_.chunk_bytes,
+                    std::hash<std::string>{}(settings_.algorithm), settings_.check, settings_.reproducible};
+  std::vector<std::byte> all;
+  SGL_TRY(boot_->allgather(std::as_bytes(std::span(&mine, 1)), &all));
+  for (int rank = 0; rank < size(); ++rank) {
+    SettingsCard other;
+    std::memcpy(&other, all.data() + rank * sizeof other, sizeof other);
+    auto differ = [&](const char* what, auto theirs, auto ours) {
+      return error(SGLCOLL_ERR_MISMATCH, "{} is {} on rank {} and {} on rank {}: it must be the same on all ranks", what,
+                   theirs, rank, ours, this->rank());
+    };
+    if (other.version != mine.version) return differ("the library's version", other.version, mine.version);
+    if (other.eager_bytes != mine.eager_bytes) return differ("SGLCOLL_EAGER_BYTES", other.eager_bytes, mine.eager_bytes);
+    if (other.chunk_bytes != mine.chunk_bytes) return differ("SGLCOLL_CHUNK_BYTES", other.chunk_bytes, mine.chunk_bytes);
+    if (other.algorithm_hash != mine.algorithm_hash) return differ("SGLCOLL_ALGORITHM", "another", settings_.algorithm);
+    if (other.check != mine.check) return differ("SGLCOLL_CHECK", other.check, mine.check);
+    if (other.reproducible != mine.reproducible) return differ("SGLCOLL_REPRODUCIBLE", other.reproducible, mine.reproducible);
+  }
+  return {};
+}
+
+Status World::make_engine() {
+  std::unique_ptr<Transport> transport;
+  if (size() > 1) {
+    if (!on_one_node())
+      return error(SGLCOLL_ERR_UNSUPPORTED,
+                   "{} of {} ranks share this node: this build reaches only ranks of one node, start all of them there",
+                   node_ranks_.size(), size());
+    ShmBootstrap bootstrap{rank(), size(), node_ranks_,
+                           [this](std::span<const std::byte> mine, std::vector<std::byte>* all) {
+                             return boot_->allgather(mine, all);
+                           }};
+    Result<std::unique_ptr<Transport>> made = make_shm_transport(std::move(bootstrap));
+    if (!made.ok()) return std::move(made.status());
+    transport = made.take();
+    log(LogLevel::info, "transport {}", transport->describe());
+  }
+  EngineOptions options;
+  options.eager_bytes = settings_.eager_bytes;
+  options.spin_ns = setting_integer("SGLCOLL_SPIN_US") * 1000;
+  options.timeout_ns = setting_integer("SGLCOLL_TIMEOUT_S") * 1'000'000'000;
+  engine_ = std::make_unique<Engine>(std::move(transport), options);
+  return {};
+}
+
+Status World::check_process() const {
+  if (fork_generation.load(std::memory_order_relaxed) == process_generation_) return {};
+  return error(SGLCOLL_ERR_FORKED, "this process was forked after sglcoll_init: only the parent may call");
+}
+
+std::unique_lock<std::recursive_mutex> World::lock() {
+  return level_ == SGLCOLL_THREAD_MULTIPLE ? std::unique_lock(mutex_) : std::unique_lock<std::recursive_mutex>();
+}
+
+void World::wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idle_since) {
+  engine_->wait_turn(idle_since);
+  if (std::optional<int> failed = boot_->poll_failed_rank())
+    engine_->fail_peer(*failed, error(SGLCOLL_ERR_PEER_FAILED, "rank {} is reported dead by the launcher", *failed));
+  if (!held.owns_lock()) return;
+  held.unlock();
+  sched_yield();
+  held.lock();
+}
+
+Status World::finalize() {
+  SGL_TRY(boot_->barrier());
+  engine_.reset();
+  return boot_->finalize();
+}
+
+}  // namespace sgl

@@ -1,0 +1,66 @@
+// World: what sglcoll_init makes. The ranks' way to meet, the engine over the
+// transport, and the lock of SGLCOLL_THREAD_MULTIPLE.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "boot/boot.hpp"
+#include "executor/engine.hpp"
+
+namespace sgl {
+
+// Settings that change schedules or the wire, so all ranks must have the same.
+struct SharedSettings {
+  int64_t eager_bytes = 0;
+  int64_t chunk_bytes = 0;
+  bool check = false;
+  bool verify = false;
+  bool reproducible = false;
+  std::string algorithm;
+};
+
+class World {
+ public:
+  // Collective over the ranks that `exchange` (null: PMIx, or one rank) connects.
+  static Result<std::unique_ptr<World>> create(sglcoll_thread_level level, const sglcoll_exchange* exchange);
+  ~World();
+
+  int rank() const { return boot_->rank(); }
+  int size() const { return boot_->size(); }
+  const std::vector<int>& node_ranks() const { return node_ranks_; }
+  bool on_one_node() const { return static_cast<int>(node_ranks_.size()) == size(); }
+  Engine& engine() { return *engine_; }
+  const SharedSettings& settings() const { return settings_; }
+
+  // Refuses calls of a process that forked after init.
+  Status check_process() const;
+  // Held by each call that touches the engine; no lock below THREAD_MULTIPLE.
+  std::unique_lock<std::recursive_mutex> lock();
+  // Progress and, when idle, a pause or sleep; the lock is let go meanwhile.
+  void wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idle_since);
+
+  // Waits for all ranks and leaves the job.
+  Status finalize();
+
+  uint32_t next_context_id = 1;
+
+ private:
+  World() = default;
+  Status agree_on_settings();
+  Status make_engine();
+
+  std::unique_ptr<Boot> boot_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<int> node_ranks_;
+  SharedSettings settings_;
+  sglcoll_thread_level level_ = SGLCOLL_THREAD_SINGLE;
+  std::recursive_mutex mutex_;
+  uint64_t process_generation_ = 0;
+};
+
+}  // namespace sgl
