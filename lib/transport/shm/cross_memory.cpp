@@ -1,0 +1,96 @@
+#include "transport/shm/cross_memory.hpp"
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include <sys/uio.h>
+
+namespace sgl {
+namespace {
+
+// Segments of one side as the kernel takes them. Addresses are computed as integers:
+// the base of the other process need not lie in any object of this one.
+void fill_list(std::span<const Sge> segments, const std::byte* base, std::vector<iovec>* list) {
+  list->clear();
+  for (const Sge& segment : segments) {
+    assert(!segment.packed);
+    auto address = reinterpret_cast<uintptr_t>(base) + static_cast<uintptr_t>(segment.offset);
+    list->push_back({reinterpret_cast<void*>(address), static_cast<size_t>(segment.length)});
+  }
+}
+
+// What is left of a list, front to back.
+class Remainder {
+ public:
+  explicit Remainder(std::span<iovec> list) : list_(list) {}
+
+  const iovec* data() const { return list_.data(); }
+  unsigned long count() const { return std::min<size_t>(list_.size(), kCrossMemorySegments); }
+  void* address() const { return list_.empty() ? nullptr : list_.front().iov_base; }
+
+  void advance(size_t bytes) {
+    while (!list_.empty() && bytes >= list_.front().iov_len) {
+      bytes -= list_.front().iov_len;
+      list_ = list_.subspan(1);
+    }
+    if (bytes == 0) return;
+    iovec& front = list_.front();
+    front.iov_base = static_cast<std::byte*>(front.iov_base) + bytes;
+    front.iov_len -= bytes;
+  }
+
+ private:
+  std::span<iovec> list_;
+};
+
+}  // namespace
+
+int read_remote_word(pid_t pid, uint64_t address, uint64_t* word) {
+  iovec local = {word, sizeof *word};
+  iovec remote = {reinterpret_cast<void*>(address), sizeof *word};
+  ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  if (got < 0) return errno;
+  return got == sizeof *word ? 0 : EIO;
+}
+
+Status CrossMemoryReader::read(const CrossMemorySource& source, const Batch& batch,
+                               std::byte* local_base) {
+  std::span<const Sge> local(batch.local), remote(batch.remote);
+  for (const WorkRequest& request : batch.wrs) {
+    fill_list(local.subspan(static_cast<size_t>(request.first_local),
+                            static_cast<size_t>(request.local_count)),
+              local_base, &local_);
+    fill_list(remote.subspan(static_cast<size_t>(request.first_remote),
+                             static_cast<size_t>(request.remote_count)),
+              source.base, &remote_);
+    SGL_TRY(read_request(source, request.bytes));
+  }
+  return {};
+}
+
+// The kernel may stop short at a page that is not there; the repeated call then either
+// goes on or says why not.
+Status CrossMemoryReader::read_request(const CrossMemorySource& source, int64_t bytes) {
+  Remainder local(local_), remote(remote_);
+  while (bytes > 0) {
+    ++calls_;
+    ssize_t got =
+        process_vm_readv(source.pid, local.data(), local.count(), remote.data(), remote.count(), 0);
+    if (got <= 0) {
+      const char* why = got == 0 ? "no bytes came" : strerror(errno);
+      return error(got < 0 && errno == ESRCH ? SGLCOLL_ERR_PEER_FAILED : SGLCOLL_ERR_SYSTEM,
+                   "process_vm_readv from rank {} (pid {}) at its address {} into {} failed with "
+                   "{} bytes to go: {}",
+                   source.rank, source.pid, fmt::ptr(remote.address()), fmt::ptr(local.address()),
+                   bytes, why);
+    }
+    local.advance(static_cast<size_t>(got));
+    remote.advance(static_cast<size_t>(got));
+    bytes -= got;
+  }
+  return {};
+}
+
+}  // namespace sgl

@@ -1,0 +1,34 @@
+// Watches the processes of peers: one epoll set over their pidfds.
+#pragma once
+
+#include "base/status.hpp"
+#include "transport/shm/owned_fd.hpp"
+
+#include <span>
+
+#include <sys/types.h>
+
+namespace sgl {
+
+class Liveness {
+ public:
+  static Result<Liveness> create();
+
+  // Watches a process through its pidfd or, where the kernel or a filter has none,
+  // through a connected socket that closes when it dies; takes `connection` over and
+  // closes it if it is not needed. `index` is what dead() returns.
+  Status watch(int index, pid_t pid, OwnedFd connection, OwnedFd* watched);
+  void forget(const OwnedFd& watched);
+
+  // Indices of watched processes that have ended, at most indices.size() of them; does
+  // not block. Costs one system call however many processes there are.
+  int dead(std::span<int> indices);
+
+ private:
+  OwnedFd epoll_;
+};
+
+// A pidfd, or an invalid descriptor (errno says why).
+OwnedFd open_pidfd(pid_t pid);
+
+}  // namespace sgl

@@ -1,0 +1,279 @@
+#include "transport/shm/shm_transport.hpp"
+
+#include "base/checked.hpp"
+#include "base/clock.hpp"
+#include "sgl/copy.hpp"
+#include "transport/shm/sleeper.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace sgl {
+namespace {
+
+// RemoteMemory::key. Arena memory is addressed by its offset in the arena, other memory
+// by its address in the process that exposed it.
+constexpr uint64_t kPrivateKey = 0;
+constexpr uint64_t kArenaKey = 1;
+
+constexpr int64_t kMaxMessageBytes = 16 << 10;
+// Measured: docs/shm.md, "Where reading beats pushing".
+constexpr int64_t kBulkMinRunBytes = 1 << 10;
+// Messages from one peer before the others have their turn.
+constexpr int kMessagesPerTurn = 64;
+// Progress calls between two looks at the peers' processes: a look costs about 10 calls.
+constexpr uint64_t kLivenessPeriod = 4096;
+// Longest sleep without a look at the peers' processes.
+constexpr int64_t kSleepSliceNs = 10'000'000;
+
+TransportLimits limits_of(const ShmParts& parts) {
+  TransportLimits limits;
+  int64_t ring_limit = parts.segment.header().geometry.max_message_bytes();
+  limits.name = "shm";
+  limits.max_message_bytes = std::min(kMaxMessageBytes, ring_limit);
+  limits.can_map = parts.can_map;
+  limits.two_sided_lists = parts.can_read;
+  limits.sgl.max_send_sge = kCrossMemorySegments;
+  limits.sgl.max_recv_sge = kCrossMemorySegments;
+  limits.sgl.max_read_sge = kCrossMemorySegments;
+  limits.sgl.max_batch_wrs = 1;
+  limits.sgl.max_message_bytes = kCrossMemoryBytes;
+  limits.bulk_min_run_bytes = kBulkMinRunBytes;
+  return limits;
+}
+
+}  // namespace
+
+ShmTransport::ShmTransport(ShmParts parts) : parts_(std::move(parts)), limits_(limits_of(parts_)) {
+  constexpr size_t kCompletionsAtOnce = 64;
+  completions_.reserve(kCompletionsAtOnce);
+  delivering_.reserve(kCompletionsAtOnce);
+}
+
+ShmTransport::~ShmTransport() {
+  parts_.segment.header().closed.store(1, std::memory_order_release);
+  for (ShmPeer& peer : parts_.peers) wake(peer.segment.header().sleeping);
+}
+
+ShmPeer* ShmTransport::find_peer(int rank) {
+  if (rank < 0 || static_cast<size_t>(rank) >= parts_.peer_of_rank.size()) return nullptr;
+  int index = parts_.peer_of_rank[static_cast<size_t>(rank)];
+  return index < 0 ? nullptr : &parts_.peers[static_cast<size_t>(index)];
+}
+
+// ---- Messages
+
+Post ShmTransport::send_message(int peer, const MessageHeader& header, const View* payload) {
+  ShmPeer* target = find_peer(peer);
+  if (!target || target->stage != ShmPeer::Stage::alive) return Post::failed;
+  if (header.bytes > limits_.max_message_bytes) return Post::failed;
+  std::byte* place = target->outbound.reserve(header.bytes);
+  target->blocked = place == nullptr;
+  if (!place) return Post::busy;
+  if (header.bytes > 0) pack(*payload, place);
+  target->outbound.commit(header);
+  wake(target->segment.header().sleeping);
+  return Post::done;
+}
+
+int ShmTransport::drain(size_t index, TransportSink& sink, int at_most) {
+  ShmPeer& peer = parts_.peers[index];
+  RingConsumer& ring = parts_.inbound[index];
+  int delivered = 0;
+  while (delivered < at_most && ring.ready()) {
+    RingMessage message;
+    if (!ring.front(&message)) {
+      doom(peer,
+           error(SGLCOLL_ERR_PEER_FAILED,
+                 "rank {} sent a message of {} bytes; its memory is corrupt", peer.rank,
+                 message.header.bytes),
+           false);
+      break;
+    }
+    sink.on_message(peer.rank, message.header, message.payload);
+    if (ring.pop()) wake(peer.segment.header().sleeping);
+    ++delivered;
+  }
+  return delivered;
+}
+
+// ---- Bulk data
+
+Result<RemoteMemory> ShmTransport::expose(const View& view, bool /*write*/) {
+  const std::byte* begin = view.base + view.layout->true_lb();
+  const std::byte* end = view.base + view.layout->true_ub();
+  if (parts_.arena && parts_.arena->contains(begin, end))
+    return RemoteMemory{static_cast<uint64_t>(view.base - parts_.arena->base()), kArenaKey};
+  return RemoteMemory{reinterpret_cast<uint64_t>(view.base), kPrivateKey};
+}
+
+void ShmTransport::release(const RemoteMemory& /*memory*/) {}
+
+bool ShmTransport::reachable(const RemoteMemory& memory) const {
+  return parts_.can_read || mappable(memory);
+}
+
+bool ShmTransport::mappable(const RemoteMemory& memory) const {
+  return parts_.can_map && memory.key == kArenaKey;
+}
+
+std::byte* ShmTransport::map(int peer, const RemoteMemory& memory, int64_t lowest,
+                             int64_t highest) {
+  ShmPeer* source = find_peer(peer);
+  if (!source || !mappable(memory)) return nullptr;
+  auto base = static_cast<int64_t>(memory.address);
+  int64_t begin = 0, end = 0;
+  if (!checked_add(base, lowest, &begin) || !checked_add(base, highest, &end)) return nullptr;
+  if (begin < 0 || begin > end || end > static_cast<int64_t>(source->arena_bytes)) return nullptr;
+  return map_arena(*source) ? source->arena.data() + base : nullptr;
+}
+
+bool ShmTransport::map_arena(ShmPeer& peer) {
+  if (peer.arena.empty() && !peer.arena_refused) {
+    peer.arena = Mapping::shared(peer.arena_fd.get(), peer.arena_bytes);
+    peer.arena_refused = peer.arena.empty();
+  }
+  return !peer.arena_refused;
+}
+
+// The read is done here and now, for a batch is at most kCrossMemoryBytes; only so much
+// between two calls of progress(), so that messages keep flowing.
+Post ShmTransport::post(int peer, const Batch& batch, std::byte* local_base,
+                        const RemoteMemory& remote, uint64_t token) {
+  ShmPeer* target = find_peer(peer);
+  if (!target || target->stage != ShmPeer::Stage::alive || !parts_.can_read) return Post::failed;
+  for (const WorkRequest& request : batch.wrs)
+    if (request.shape != TransferShape::send_receive) return Post::failed;
+  if (bytes_read_since_progress_ >= kCrossMemoryBytes) return Post::busy;
+  CrossMemorySource source{target->rank, target->pid, nullptr};
+  uint64_t base = remote.address;
+  if (remote.key == kArenaKey) base += reinterpret_cast<uint64_t>(target->arena_base);
+  source.base = reinterpret_cast<std::byte*>(base);
+  Status status = reader_.read(source, batch, local_base);
+  bytes_read_since_progress_ += batch.bytes;
+  if (!status.ok()) look_for_dead();
+  completions_.push_back({token, std::move(status)});
+  return Post::done;
+}
+
+Post ShmTransport::post_receive(int, const Batch&, std::byte*, uint64_t) {
+  return Post::failed;
+}
+Post ShmTransport::post_send(int, const Batch&, std::byte*, uint64_t) {
+  return Post::failed;
+}
+
+void* ShmTransport::allocate(size_t bytes) {
+  return parts_.arena ? parts_.arena->allocate(bytes) : nullptr;
+}
+
+bool ShmTransport::deallocate(void* memory) {
+  return parts_.arena && parts_.arena->deallocate(memory);
+}
+
+// ---- Progress
+
+int ShmTransport::progress(TransportSink& sink) {
+  int events = 0;
+  bytes_read_since_progress_ = 0;
+  for (size_t i = 0; i < parts_.inbound.size(); ++i) {
+    if (!parts_.inbound[i].ready()) continue;
+    if (parts_.peers[i].stage == ShmPeer::Stage::alive) events += drain(i, sink, kMessagesPerTurn);
+  }
+  if (!completions_.empty()) events += deliver_completions(sink);
+  if (++progress_calls_ % kLivenessPeriod == 0) look_for_dead();
+  if (doomed_ > 0) events += bury_doomed(sink);
+  return events;
+}
+
+// The sink may post again while it is told of what is done.
+int ShmTransport::deliver_completions(TransportSink& sink) {
+  std::swap(completions_, delivering_);
+  for (Completion& completion : delivering_)
+    sink.on_complete(completion.token, std::move(completion.status));
+  int delivered = static_cast<int>(delivering_.size());
+  delivering_.clear();
+  return delivered;
+}
+
+int ShmTransport::bury_doomed(TransportSink& sink) {
+  int events = 0;
+  for (size_t i = 0; i < parts_.peers.size(); ++i) {
+    ShmPeer& peer = parts_.peers[i];
+    if (peer.stage != ShmPeer::Stage::doomed) continue;
+    if (peer.drain) {
+      peer.drain = false;  // once: a ring of a dead process ends
+      events += drain(i, sink, static_cast<int>(parts_.inbound[i].geometry().lines));
+    }
+    peer.stage = ShmPeer::Stage::failed;
+    --doomed_;
+    sink.on_peer_failed(peer.rank, peer.why.copy());
+    ++events;
+  }
+  return events;
+}
+
+void ShmTransport::doom(ShmPeer& peer, Status why, bool drain) {
+  if (peer.stage != ShmPeer::Stage::alive) return;
+  peer.stage = ShmPeer::Stage::doomed;
+  peer.why = std::move(why);
+  peer.drain = drain;
+  ++doomed_;
+  parts_.liveness.forget(peer.watched);
+}
+
+void ShmTransport::look_for_dead() {
+  std::array<int, 16> dead;
+  int count = parts_.liveness.dead(dead);
+  for (int i = 0; i < count; ++i) {
+    ShmPeer& peer = parts_.peers[static_cast<size_t>(dead[static_cast<size_t>(i)])];
+    doom(peer, error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has died", peer.rank, peer.pid),
+         true);
+  }
+  for (ShmPeer& peer : parts_.peers)
+    if (peer.stage == ShmPeer::Stage::alive &&
+        peer.segment.header().closed.load(std::memory_order_acquire) != 0)
+      doom(peer,
+           error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has finalized", peer.rank, peer.pid),
+           true);
+}
+
+void ShmTransport::fail_peer(int peer, Status why) {
+  if (ShmPeer* target = find_peer(peer)) doom(*target, std::move(why), false);
+}
+
+// ---- Waiting
+
+bool ShmTransport::something_ready() const {
+  if (doomed_ > 0 || !completions_.empty()) return true;
+  for (size_t i = 0; i < parts_.inbound.size(); ++i) {
+    const ShmPeer& peer = parts_.peers[i];
+    if (peer.stage != ShmPeer::Stage::alive) continue;
+    if (parts_.inbound[i].ready() || (peer.blocked && peer.outbound.credit_came())) return true;
+  }
+  return false;
+}
+
+void ShmTransport::wait(int64_t max_ns) {
+  if (max_ns <= 0 || something_ready()) return;
+  std::atomic<uint32_t>& flag = parts_.segment.header().sleeping;
+  int64_t now = now_ns();
+  int64_t deadline = max_ns < INT64_MAX - now ? now + max_ns : INT64_MAX;
+  int64_t slice = kGraceNs;
+  announce_sleep(flag);
+  while (!something_ready() && now < deadline) {
+    doze(flag, std::min(slice, deadline - now));
+    look_for_dead();
+    // Whoever woke us took the flag down.
+    bool was_woken = flag.load(std::memory_order_relaxed) == 0;
+    if (was_woken) announce_sleep(flag);
+    slice = was_woken ? kGraceNs : kSleepSliceNs;
+    now = now_ns();
+  }
+  retract_sleep(flag);
+}
+
+}  // namespace sgl

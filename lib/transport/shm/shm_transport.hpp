@@ -1,0 +1,96 @@
+// The transport over the parts that make_shm_transport() has set up.
+#pragma once
+
+#include "transport/shm/arena.hpp"
+#include "transport/shm/cross_memory.hpp"
+#include "transport/shm/liveness.hpp"
+#include "transport/shm/segment.hpp"
+#include "transport/transport.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sgl {
+
+// Everything about one other rank of the node.
+struct ShmPeer {
+  enum class Stage : uint8_t { alive, doomed, failed };  // doomed: known dead, not yet told
+
+  int rank = -1;
+  pid_t pid = 0;
+  SharedSegment segment;
+  RingProducer outbound;  // in its segment
+  OwnedFd watched;        // by Liveness
+  OwnedFd arena_fd;
+  uint64_t arena_bytes = 0;
+  std::byte* arena_base = nullptr;  // in its address space
+  Mapping arena;                    // in ours, once asked for
+  bool arena_refused = false;
+  bool blocked = false;  // a send found the ring full
+  bool drain = false;    // it died: what it sent before still counts
+  Stage stage = Stage::alive;
+  Status why;
+};
+
+struct ShmParts {
+  int rank = 0;
+  SharedSegment segment;
+  std::optional<Arena> arena;
+  std::vector<ShmPeer> peers;
+  std::vector<RingConsumer> inbound;  // [i] from peers[i]
+  std::vector<int> peer_of_rank;      // index into peers, or -1
+  Liveness liveness;
+  bool can_map = false;
+  bool can_read = false;    // process_vm_readv
+  std::string description;  // of the path and why
+};
+
+class ShmTransport final : public Transport {
+ public:
+  explicit ShmTransport(ShmParts parts);
+  ~ShmTransport() override;
+
+  const TransportLimits& limits() const override { return limits_; }
+  Post send_message(int peer, const MessageHeader& header, const View* payload) override;
+  Result<RemoteMemory> expose(const View& view, bool write) override;
+  void release(const RemoteMemory& memory) override;
+  bool reachable(const RemoteMemory& memory) const override;
+  bool mappable(const RemoteMemory& memory) const override;
+  std::byte* map(int peer, const RemoteMemory& memory, int64_t lowest, int64_t highest) override;
+  Post post(int peer, const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
+            uint64_t token) override;
+  Post post_receive(int peer, const Batch& batch, std::byte* local_base, uint64_t token) override;
+  Post post_send(int peer, const Batch& batch, std::byte* local_base, uint64_t token) override;
+  int progress(TransportSink& sink) override;
+  void wait(int64_t max_ns) override;
+  void fail_peer(int peer, Status why) override;
+  void* allocate(size_t bytes) override;
+  bool deallocate(void* memory) override;
+  std::string describe() const override { return parts_.description; }
+
+ private:
+  struct Completion {
+    uint64_t token;
+    Status status;
+  };
+
+  ShmPeer* find_peer(int rank);
+  bool map_arena(ShmPeer& peer);
+  int drain(size_t index, TransportSink& sink, int at_most);
+  int deliver_completions(TransportSink& sink);
+  int bury_doomed(TransportSink& sink);
+  void look_for_dead();
+  void doom(ShmPeer& peer, Status why, bool drain);
+  bool something_ready() const;
+
+  ShmParts parts_;
+  TransportLimits limits_;
+  CrossMemoryReader reader_;
+  int64_t bytes_read_since_progress_ = 0;
+  std::vector<Completion> completions_, delivering_;
+  uint64_t progress_calls_ = 0;
+  int doomed_ = 0;
+};
+
+}  // namespace sgl
