@@ -1,5 +1,7 @@
 #include "comm/world.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 
@@ -61,7 +63,9 @@ Result<std::unique_ptr<World>> World::create(sglcoll_thread_level level, const s
   return world;
 }
 
-World::~World() = default;
+World::~World() {
+  for (void* memory : plain_memory_) std::free(memory);
+}
 
 Status World::agree_on_settings() {
   settings_.eager_bytes = setting_bytes("SGLCOLL_EAGER_BYTES");
@@ -134,6 +138,33 @@ void World::wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idl
   held.unlock();
   sched_yield();
   held.lock();
+}
+
+Result<void*> World::allocate(size_t bytes) {
+  constexpr size_t kAlignment = 64;
+  if (bytes > PTRDIFF_MAX - kAlignment)
+    return error(SGLCOLL_ERR_NO_MEMORY, "bytes is {}: it is more than a process can address", bytes);
+  void* memory = nullptr;
+  if (Transport* transport = engine_->transport()) {
+    memory = transport->allocate(std::max<size_t>(bytes, 1));
+  } else {
+    memory = std::aligned_alloc(kAlignment, (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment);
+    if (memory) {
+      std::memset(memory, 0, bytes);
+      plain_memory_.insert(memory);
+    }
+  }
+  if (!memory) return error(SGLCOLL_ERR_NO_MEMORY, "{} bytes of shared memory could not be had", bytes);
+  return memory;
+}
+
+Status World::deallocate(void* memory) {
+  if (plain_memory_.erase(memory)) {
+    std::free(memory);
+    return {};
+  }
+  if (engine_->transport() && engine_->transport()->deallocate(memory)) return {};
+  return error(SGLCOLL_ERR_ARG, "memory {} is not from sglcoll_mem_alloc, or was freed", memory);
 }
 
 Status World::finalize() {

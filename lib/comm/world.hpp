@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.hpp"
@@ -44,6 +45,10 @@ class World {
   // Progress and, when idle, a pause or sleep; the lock is let go meanwhile.
   void wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idle_since);
 
+  // Memory that peers on the node map; plain memory in a world of one rank.
+  Result<void*> allocate(size_t bytes);
+  Status deallocate(void* memory);
+
   // Waits for all ranks and leaves the job.
   Status finalize();
 
@@ -61,6 +66,7 @@ class World {
   sglcoll_thread_level level_ = SGLCOLL_THREAD_SINGLE;
   std::recursive_mutex mutex_;
   uint64_t process_generation_ = 0;
+  std::unordered_set<void*> plain_memory_;  // allocated without a transport
 };
 
 }  // namespace sgl
