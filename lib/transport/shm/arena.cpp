@@ -15,7 +15,6 @@ namespace sgl {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kHugePageBytes = 2 << 20;
 constexpr uint64_t kSmallestArena = 64 << 20;
 
 uint64_t round_up(uint64_t value, uint64_t unit) {
@@ -86,7 +85,7 @@ Result<Arena> Arena::create(uint64_t at_most) {
   for (; bytes >= kSmallestArena; bytes = round_down(bytes / 2, kHugePageBytes)) {
     Result<OwnedFd> fd = make_sealed_memfd("sglcoll-arena", bytes);
     if (!fd.ok()) return std::move(fd.status());
-    Mapping mapping = Mapping::shared(fd.value().get(), bytes);
+    Mapping mapping = Mapping::shared(fd.value().get(), bytes, kHugePageBytes);
     if (mapping.empty()) continue;                           // too little address space (ulimit -v)
     madvise(mapping.data(), mapping.size(), MADV_HUGEPAGE);  // a wish: the system may say no
     return Arena(fd.take(), std::move(mapping));

@@ -16,6 +16,8 @@
 
 namespace sgl {
 
+inline constexpr uint64_t kHugePageBytes = 2 << 20;
+
 // First-fit over [0, bytes) with coalescing: pure bookkeeping, no memory of the range is
 // touched. O(blocks) to allocate, O(log) to free.
 class RangeAllocator {

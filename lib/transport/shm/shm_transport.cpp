@@ -133,7 +133,7 @@ std::byte* ShmTransport::map(int peer, const RemoteMemory& memory, int64_t lowes
 
 bool ShmTransport::map_arena(ShmPeer& peer) {
   if (peer.arena.empty() && !peer.arena_refused) {
-    peer.arena = Mapping::shared(peer.arena_fd.get(), peer.arena_bytes);
+    peer.arena = Mapping::shared(peer.arena_fd.get(), peer.arena_bytes, kHugePageBytes);
     peer.arena_refused = peer.arena.empty();
   }
   return !peer.arena_refused;
