@@ -1,1 +1,18 @@
-# Filled with the install rules of the library, its headers and package files.
+# Install rules: the library, its headers, its programs, and the package files
+# for find_package(sglcoll) and pkg-config.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS sglcoll EXPORT sglcoll-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/sglcoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT sglcoll-targets NAMESPACE sglcoll:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sglcoll)
+
+configure_package_config_file(cmake/sglcoll-config.cmake.in "${PROJECT_BINARY_DIR}/sglcoll-config.cmake"
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sglcoll)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/sglcoll-config-version.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/sglcoll-config.cmake" "${PROJECT_BINARY_DIR}/sglcoll-config-version.cmake"
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sglcoll)
+
+configure_file(cmake/sglcoll.pc.in "${PROJECT_BINARY_DIR}/sglcoll.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/sglcoll.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
