@@ -1,0 +1,79 @@
+// Every collective on real processes, every algorithm and every data path,
+// against the computed result.
+#include <cstdlib>
+
+#include "api/oracle.hpp"
+#include "builder.hpp"
+
+namespace sgl::test {
+namespace {
+
+// Small (inside a message), middling and past every eager limit.
+constexpr int64_t kCounts[] = {0, 1, 7, 3000};
+
+void check_everything(sglcoll_comm world, CollectiveCheck check) {
+  std::vector<TypeCase> types = int32_types();
+  for (const TypeCase& type : types) {
+    for (int64_t count : kCounts) {
+      SCOPED_TRACE(type.name + " count " + std::to_string(count));
+      ASSERT_OK(check(world, type, count));
+    }
+  }
+  free_types(types);
+}
+
+class AtRankCount : public testing::TestWithParam<int> {};
+
+TEST_P(AtRankCount, DefaultAlgorithms) {
+  on_world(GetParam(), [](sglcoll_comm world) {
+    for (const NamedCheck& named : kChecks) {
+      SCOPED_TRACE(named.collective);
+      check_everything(world, named.check);
+    }
+  });
+}
+
+// A builder may not support this number of ranks: then every call refuses, by name.
+bool supported(const Builder& builder, int size) {
+  Problem problem;
+  problem.collective = builder.collective;
+  problem.size = size;
+  problem.blocks = Blocks::uniform(size, 4);
+  problem.grain = 4;
+  return fits(builder, problem);
+}
+
+TEST_P(AtRankCount, EveryAlgorithm) {
+  for (const Builder& builder : all_builders()) {
+    const char* collective = collective_name(builder.collective);
+    if (!supported(builder, GetParam())) continue;
+    for (const NamedCheck& named : kChecks) {
+      if (std::string(named.collective) != collective) continue;
+      std::string forced = std::string(collective) + "=" + builder.name;
+      SCOPED_TRACE(forced);
+      setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);
+      on_world(GetParam(), [&](sglcoll_comm world) { check_everything(world, named.check); });
+    }
+  }
+  unsetenv("SGLCOLL_ALGORITHM");
+}
+
+TEST_P(AtRankCount, EveryDataPath) {
+  for (const char* path : {"direct", "cma", "staged"}) {
+    SCOPED_TRACE(path);
+    setenv("SGLCOLL_SHM_PATH", path, 1);
+    on_world(GetParam(), [](sglcoll_comm world) {
+      for (const NamedCheck& named : kChecks) {
+        SCOPED_TRACE(named.collective);
+        check_everything(world, named.check);
+      }
+    });
+  }
+  unsetenv("SGLCOLL_SHM_PATH");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, AtRankCount, testing::ValuesIn(kRankCounts),
+                         [](const auto& info) { return "Of" + std::to_string(info.param); });
+
+}  // namespace
+}  // namespace sgl::test
