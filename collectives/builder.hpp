@@ -2,12 +2,12 @@
 // a rank's Schedule, with what is known of it.
 #pragma once
 
-#include <span>
-#include <string_view>
-
 #include "base/status.hpp"
 #include "schedule/problem.hpp"
 #include "schedule/schedule.hpp"
+
+#include <span>
+#include <string_view>
 
 namespace sgl {
 
@@ -20,10 +20,10 @@ struct ScheduleCost {
 
 struct Builder {
   Collective collective;
-  const char* name;       // "ring", "recursive_doubling", "direct" ...
-  const char* source;     // citation
-  bool order_preserving;  // keeps rank order, so fits non-commutative operations
-  bool on_node;           // meant for ranks that read each other's memory
+  const char* name;                  // "ring", "recursive_doubling", "direct" ...
+  const char* source;                // citation
+  bool order_preserving;             // keeps rank order, so fits non-commutative operations
+  bool on_node;                      // meant for ranks that read each other's memory
   bool (*supports)(const Problem&);  // null: every problem
   Schedule (*build)(const Problem&);
   ScheduleCost (*cost)(const Problem&);
@@ -39,7 +39,8 @@ bool fits(const Builder& builder, const Problem& problem);
 // The choice for a problem. `forced` is SGLCOLL_ALGORITHM's text: a builder named
 // there is used, or refused with a text that says why it does not fit. on_node:
 // all ranks share memory.
-Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced);
+Result<const Builder*> select_builder(const Problem& problem, bool on_node,
+                                      std::string_view forced);
 // Refuses SGLCOLL_ALGORITHM text that names no collective or builder (with the right names).
 Status check_algorithm_setting(std::string_view forced);
 

@@ -1,0 +1,55 @@
+// Recursive doubling and halving over any number of ranks.
+//
+// The ranks are folded to a power of two first: the leading pairs of neighbours
+// (0,1), (2,3) ... become one virtual rank each, played by the even one. Folding
+// neighbours keeps every virtual range a range of ranks, so that blocks stay
+// contiguous and reductions keep rank order.
+#pragma once
+
+#include <bit>
+
+namespace sgl {
+
+// Of a positive number. O(1).
+inline int floor_log2(int value) {
+  return std::bit_width(static_cast<unsigned>(value)) - 1;
+}
+inline int ceil_log2(int value) {
+  return std::bit_width(static_cast<unsigned>(value) - 1);
+}
+
+class Folding {
+ public:
+  explicit Folding(int size)
+      : levels_(floor_log2(size)), width_(1 << levels_), remainder_(size - width_) {}
+
+  int levels() const { return levels_; }  // log2 of width
+  int width() const { return width_; }    // virtual ranks
+  bool folds() const { return remainder_ > 0; }
+
+  // Whether the rank is one of a folded pair, and whether it is the one that idles
+  // while the other plays for both.
+  bool in_pair(int rank) const { return rank < 2 * remainder_; }
+  bool idles(int rank) const { return in_pair(rank) && rank % 2 == 1; }
+  int other_of_pair(int rank) const { return rank ^ 1; }
+
+  int to_virtual(int rank) const { return in_pair(rank) ? rank / 2 : rank - remainder_; }
+  // The rank that plays virtual rank v, which is also the first rank that v stands
+  // for; v = width() gives the size, so that [first_rank(v), first_rank(w)) is what
+  // the virtual range [v, w) stands for.
+  int first_rank(int v) const { return v < remainder_ ? 2 * v : v + remainder_; }
+
+ private:
+  int levels_, width_, remainder_;
+};
+
+// The aligned range of 2^level virtual ranks that holds v.
+struct VirtualRange {
+  int first, last;  // [first, last)
+};
+inline VirtualRange aligned_range(int v, int level) {
+  int first = v >> level << level;
+  return {first, first + (1 << level)};
+}
+
+}  // namespace sgl

@@ -1,0 +1,58 @@
+#include "schedule/problem.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sgl {
+
+const char* collective_name(Collective collective) {
+  static constexpr const char* kNames[kCollectiveCount] = {
+      "allgather",      "allgatherv", "reduce_scatter_block",
+      "reduce_scatter", "allreduce",  "reduce",
+      "bcast",          "gather",     "gatherv",
+      "scatter",        "scatterv",   "barrier",
+  };
+  return kNames[static_cast<int>(collective)];
+}
+
+Blocks Blocks::uniform(int count, int64_t bytes) {
+  Blocks blocks;
+  blocks.count_ = count;
+  blocks.bytes_ = bytes;
+  return blocks;
+}
+
+Blocks Blocks::per_rank(std::vector<int64_t> bytes) {
+  Blocks blocks;
+  blocks.count_ = static_cast<int>(bytes.size());
+  auto starts = std::make_shared<std::vector<int64_t>>(bytes.size() + 1);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    (*starts)[i + 1] = (*starts)[i] + bytes[i];
+    blocks.bytes_ = std::max(blocks.bytes_, bytes[i]);
+  }
+  blocks.starts_ = std::move(starts);
+  return blocks;
+}
+
+int64_t Blocks::largest() const {
+  return bytes_;
+}
+
+Buffer Problem::input_buffer() const {
+  switch (collective) {
+    case Collective::bcast:
+      return kRecv;
+    case Collective::reduce:
+      return in_place && rank == root ? kRecv : kSend;
+    case Collective::gather:
+    case Collective::gatherv:
+      return in_place && rank == root ? kRecv : kSend;
+    case Collective::scatter:
+    case Collective::scatterv:
+      return kSend;
+    default:
+      return in_place ? kRecv : kSend;
+  }
+}
+
+}  // namespace sgl
