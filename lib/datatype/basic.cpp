@@ -54,6 +54,8 @@ constexpr std::array<BasicInfo, kBasicCount> kBasics = {{
 
 }  // namespace
 
-const BasicInfo& basic_info(Basic basic) { return kBasics[static_cast<size_t>(basic)]; }
+const BasicInfo& basic_info(Basic basic) {
+  return kBasics[static_cast<size_t>(basic)];
+}
 
 }  // namespace sgl

@@ -8,9 +8,12 @@ namespace {
 // How far copy or child `index` of a node is moved against the node itself.
 int64_t moved_by(const LayoutNode& node, int64_t index) {
   switch (node.kind) {
-    case LayoutKind::loop: return node.offset + index * node.stride;
-    case LayoutKind::indexed: return node.displacements[static_cast<size_t>(index)];
-    default: return 0;
+    case LayoutKind::loop:
+      return node.offset + index * node.stride;
+    case LayoutKind::indexed:
+      return node.displacements[static_cast<size_t>(index)];
+    default:
+      return 0;
   }
 }
 

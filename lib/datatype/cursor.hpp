@@ -1,11 +1,11 @@
 // Cursor: walks the payload of a layout from any byte on, run by run.
 #pragma once
 
+#include "datatype/layout.hpp"
+
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "datatype/layout.hpp"
 
 namespace sgl {
 
@@ -44,10 +44,11 @@ class Cursor {
   struct Frame {
     const LayoutNode* node;
     int64_t index;   // which copy or child
-    int64_t offset;  // sum of the offsets of this level and those above
+    int64_t offset;  // by how much the levels above move the node
   };
   void descend(const LayoutNode* node, int64_t offset, int64_t within);
   void step_to_next_run();
+  int64_t take_copies(std::span<Segment> segments, int64_t max_bytes);
 
   Layout layout_;
   int64_t position_ = 0;

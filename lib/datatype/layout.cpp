@@ -38,15 +38,33 @@ Layout Layout::shifted(int64_t offset) const {
   return NodeFactory::seq(std::move(children));
 }
 
-int64_t Layout::size() const { return node_->size; }
-int64_t Layout::true_lb() const { return node_->true_lb; }
-int64_t Layout::true_ub() const { return node_->true_ub; }
-int64_t Layout::run_count() const { return node_->run_count; }
-int64_t Layout::min_run() const { return node_->min_run; }
-int64_t Layout::max_run() const { return node_->max_run; }
-bool Layout::contiguous() const { return node_->kind == LayoutKind::run; }
-uint64_t Layout::hash() const { return node_->hash; }
+int64_t Layout::size() const {
+  return node_->size;
+}
+int64_t Layout::true_lb() const {
+  return node_->true_lb;
+}
+int64_t Layout::true_ub() const {
+  return node_->true_ub;
+}
+int64_t Layout::run_count() const {
+  return node_->run_count;
+}
+int64_t Layout::min_run() const {
+  return node_->min_run;
+}
+int64_t Layout::max_run() const {
+  return node_->max_run;
+}
+bool Layout::contiguous() const {
+  return node_->kind == LayoutKind::run;
+}
+uint64_t Layout::hash() const {
+  return node_->hash;
+}
 
-bool Layout::operator==(const Layout& other) const { return same_node(*node_, *other.node_); }
+bool Layout::operator==(const Layout& other) const {
+  return same_node(*node_, *other.node_);
+}
 
 }  // namespace sgl

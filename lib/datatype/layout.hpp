@@ -7,13 +7,13 @@
 // thread may read it.
 #pragma once
 
+#include "base/status.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "base/status.hpp"
 
 namespace sgl {
 
@@ -41,11 +41,13 @@ class Layout {
   static Layout indexed(std::vector<int64_t> displacements, const Layout& child);
   Layout shifted(int64_t offset) const;
 
-  int64_t size() const;            // payload bytes
-  int64_t true_lb() const;         // lowest offset of a byte, 0 when empty
-  int64_t true_ub() const;         // highest offset of a byte + 1, 0 when empty
-  int64_t run_count() const;       // runs that a Cursor would yield, saturating at INT64_MAX
-  int64_t min_run() const;         // shortest and longest run, 0 when empty
+  int64_t size() const;       // payload bytes
+  int64_t true_lb() const;    // lowest offset of a byte, 0 when empty
+  int64_t true_ub() const;    // highest offset of a byte + 1, 0 when empty
+  int64_t run_count() const;  // runs that a Cursor would yield
+  // Shortest and longest run of the tree, 0 when empty; a Cursor's runs may be
+  // longer, as it merges those that meet between two copies or children.
+  int64_t min_run() const;
   int64_t max_run() const;
   bool empty() const { return size() == 0; }
   // One run: the payload is the bytes [true_lb, true_ub).
@@ -66,6 +68,7 @@ class Layout {
   int64_t memory_bytes() const;  // of the tree
 
  private:
+  friend class NodeFactory;
   explicit Layout(std::shared_ptr<const LayoutNode> node) : node_(std::move(node)) {}
   std::shared_ptr<const LayoutNode> node_;
 };
@@ -83,6 +86,7 @@ struct LayoutNode {
   std::vector<int64_t> payload_starts;  // seq: payload offset of each child
   int64_t size = 0;
   int64_t true_lb = 0, true_ub = 0;
+  int64_t first = 0, end = 0;  // offset of the first payload byte, and behind the last one
   int64_t run_count = 0;
   int64_t min_run = 0, max_run = 0;
   uint64_t hash = 0;

@@ -36,7 +36,8 @@ Signature signature_of(Basic basic) {
 }
 
 Signature concatenate(const Signature& first, const Signature& second) {
-  return {first.hash * power(kBase, second.elements) + second.hash, first.elements + second.elements};
+  return {first.hash * power(kBase, second.elements) + second.hash,
+          first.elements + second.elements};
 }
 
 Signature repeat(const Signature& part, int64_t count) {

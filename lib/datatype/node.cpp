@@ -1,0 +1,159 @@
+#include "datatype/node.hpp"
+
+#include "base/checked.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace sgl {
+namespace {
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+uint64_t mixed(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0xd6e8feb86659fd93u;
+  return hash ^ (hash >> 32);
+}
+
+uint64_t mixed(uint64_t hash, int64_t value) {
+  return mixed(hash, static_cast<uint64_t>(value));
+}
+
+std::shared_ptr<LayoutNode> new_node(LayoutKind kind) {
+  auto node = std::make_shared<LayoutNode>();
+  node->kind = kind;
+  node->hash = mixed(uint64_t{0x9e3779b97f4a7c15u}, static_cast<uint64_t>(kind));
+  return node;
+}
+
+// The totals of a node that do not depend on where its child's copies are.
+void take_from_child(LayoutNode* node, const LayoutNode& child, int64_t copies) {
+  node->count = copies;
+  node->depth = child.depth + 1;
+  node->size = copies * child.size;
+  node->min_run = child.min_run;
+  node->max_run = child.max_run;
+  node->hash = mixed(mixed(node->hash, copies), child.hash);
+}
+
+}  // namespace
+
+Layout NodeFactory::empty() {
+  static const std::shared_ptr<const LayoutNode> node = new_node(LayoutKind::empty);
+  return Layout(node);
+}
+
+Layout NodeFactory::run(int64_t offset, int64_t length) {
+  auto node = new_node(LayoutKind::run);
+  node->offset = offset;
+  node->length = length;
+  node->size = length;
+  node->true_lb = node->first = offset;
+  node->true_ub = node->end = offset + length;
+  node->run_count = 1;
+  node->min_run = node->max_run = length;
+  node->hash = mixed(mixed(node->hash, offset), length);
+  return Layout(std::move(node));
+}
+
+Layout NodeFactory::loop(int64_t count, int64_t offset, int64_t stride, const Layout& child) {
+  const LayoutNode& part = child.node();
+  auto node = new_node(LayoutKind::loop);
+  take_from_child(node.get(), part, count);
+  const int64_t reach = (count - 1) * stride;
+  node->offset = offset;
+  node->stride = stride;
+  node->children.push_back(child);
+  node->true_lb = offset + part.true_lb + std::min<int64_t>(reach, 0);
+  node->true_ub = offset + part.true_ub + std::max<int64_t>(reach, 0);
+  node->first = offset + part.first;
+  node->end = offset + part.end + reach;
+  int64_t runs = count * part.run_count;  // at most the size
+  if (part.end == part.first + stride) runs -= count - 1;
+  node->run_count = runs;
+  node->hash = mixed(mixed(node->hash, offset), stride);
+  return Layout(std::move(node));
+}
+
+Layout NodeFactory::seq(std::vector<Layout> children) {
+  auto node = new_node(LayoutKind::seq);
+  node->true_lb = kMax;
+  node->true_ub = std::numeric_limits<int64_t>::min();
+  node->min_run = kMax;
+  node->payload_starts.reserve(children.size());
+  int64_t runs = 0;
+  for (const Layout& child : children) {
+    const LayoutNode& part = child.node();
+    node->payload_starts.push_back(node->size);
+    runs += part.run_count;
+    if (node->size > 0 && node->end == part.first) --runs;
+    node->size += part.size;
+    node->end = part.end;
+    node->depth = std::max(node->depth, part.depth + 1);
+    node->true_lb = std::min(node->true_lb, part.true_lb);
+    node->true_ub = std::max(node->true_ub, part.true_ub);
+    node->min_run = std::min(node->min_run, part.min_run);
+    node->max_run = std::max(node->max_run, part.max_run);
+    node->hash = mixed(node->hash, part.hash);
+  }
+  node->first = children.front().node().first;
+  node->run_count = runs;
+  node->children = std::move(children);
+  return Layout(std::move(node));
+}
+
+Layout NodeFactory::indexed(std::vector<int64_t> displacements, const Layout& child) {
+  const LayoutNode& part = child.node();
+  auto node = new_node(LayoutKind::indexed);
+  const auto count = static_cast<int64_t>(displacements.size());
+  take_from_child(node.get(), part, count);
+  int64_t runs = count * part.run_count;  // at most the size
+  int64_t lowest = displacements[0], highest = displacements[0], previous = displacements[0];
+  node->hash = mixed(node->hash, previous);
+  for (size_t i = 1; i < displacements.size(); ++i) {
+    const int64_t displacement = displacements[i];
+    lowest = std::min(lowest, displacement);
+    highest = std::max(highest, displacement);
+    if (previous + part.end == displacement + part.first) --runs;
+    node->hash = mixed(node->hash, displacement);
+    previous = displacement;
+  }
+  node->true_lb = lowest + part.true_lb;
+  node->true_ub = highest + part.true_ub;
+  node->first = displacements.front() + part.first;
+  node->end = displacements.back() + part.end;
+  node->run_count = runs;
+  node->children.push_back(child);
+  node->displacements = std::move(displacements);
+  return Layout(std::move(node));
+}
+
+int64_t part_count(const LayoutNode& node) {
+  if (node.kind == LayoutKind::indexed) return node.count;
+  if (node.kind != LayoutKind::seq) return 1;
+  int64_t parts = 0;
+  for (const Layout& child : node.children) {
+    const LayoutNode& part = child.node();
+    parts += part.kind == LayoutKind::indexed ? part.count : 1;
+  }
+  return parts;
+}
+
+bool span_fits(int64_t lowest, int64_t highest, int64_t offset, int64_t reach) {
+  int64_t low = 0, high = 0, extent = 0;
+  return checked_add(lowest, offset, &low) && checked_add(highest, offset, &high) &&
+         checked_add(reach < 0 ? low : high, reach, reach < 0 ? &low : &high) &&
+         checked_sub(high, low, &extent);
+}
+
+bool loop_fits(int64_t count, int64_t offset, int64_t stride, const Layout& child) {
+  int64_t size = 0, reach = 0;
+  return checked_mul(count, child.size(), &size) && checked_mul(count - 1, stride, &reach) &&
+         span_fits(child.true_lb(), child.true_ub(), offset, reach);
+}
+
+bool shift_fits(int64_t offset, const Layout& child) {
+  return span_fits(child.true_lb(), child.true_ub(), offset, 0);
+}
+
+}  // namespace sgl

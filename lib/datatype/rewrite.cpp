@@ -1,0 +1,237 @@
+// The rewrites of docs/datatypes.md: the constructors of the normal form.
+#include "base/checked.hpp"
+#include "datatype/node.hpp"
+
+#include <algorithm>
+
+namespace sgl {
+namespace {
+
+// `count` copies, `stride` apart, of a run of `length` bytes or, when that is 0,
+// of `shape`, whose first payload byte is at 0. A part of a seq before it
+// becomes a node, so that merging and counting up allocate nothing.
+struct Piece {
+  int64_t offset = 0;
+  int64_t count = 1;
+  int64_t stride = 0;
+  int64_t length = 0;
+  Layout shape;
+
+  bool is_run() const { return count == 1 && length > 0; }
+  bool same_base(const Piece& other) const {
+    return length == other.length && shape == other.shape;
+  }
+  bool same_but_offset(const Piece& other) const {
+    return count == other.count && stride == other.stride && same_base(other);
+  }
+  Layout layout() const {
+    const Layout base = length > 0 ? NodeFactory::run(0, length) : shape;
+    return count == 1 ? base.shifted(offset) : NodeFactory::loop(count, offset, stride, base);
+  }
+};
+
+Layout at_zero(const Layout& layout) {
+  return layout.shifted(-layout.node().first);
+}
+
+Piece piece_of(const Layout& layout) {
+  const LayoutNode& node = layout.node();
+  Piece piece;
+  piece.offset = node.first;
+  if (node.kind == LayoutKind::run) {
+    piece.length = node.length;
+  } else if (node.kind == LayoutKind::loop) {
+    const LayoutNode& child = node.children[0].node();
+    piece.count = node.count;
+    piece.stride = node.stride;
+    if (child.kind == LayoutKind::run) {
+      piece.length = child.length;
+    } else {
+      piece.shape = node.children[0];
+    }
+  } else {
+    piece.shape = at_zero(layout);
+  }
+  return piece;
+}
+
+// Where the copy behind the last one would be; no value when that overflows.
+bool next_copy(const Piece& piece, int64_t* offset) {
+  int64_t reach = 0;
+  return checked_mul(piece.count, piece.stride, &reach) && checked_add(piece.offset, reach, offset);
+}
+
+// Makes `second`, which follows `first` in the payload, part of `first`.
+bool absorb(Piece* first, const Piece& second) {
+  if (first->is_run() && second.is_run()) {
+    if (first->offset + first->length != second.offset) return false;
+    first->length += second.length;
+    return true;
+  }
+  if (first->count == 1 && second.count == 1) return false;
+  const int64_t stride = first->count > 1 ? first->stride : second.stride;
+  if (second.count > 1 && second.stride != stride) return false;
+  if (!first->same_base(second)) return false;
+  int64_t expected = 0;
+  Piece with_stride = *first;
+  with_stride.stride = stride;
+  if (!next_copy(with_stride, &expected) || expected != second.offset) return false;
+  first->stride = stride;
+  first->count += second.count;
+  return true;
+}
+
+// Adds a piece; one that completes its predecessor may complete the one before.
+void push(std::vector<Piece>* pieces, Piece piece) {
+  while (!pieces->empty() && absorb(&pieces->back(), piece)) {
+    piece = std::move(pieces->back());
+    pieces->pop_back();
+  }
+  pieces->push_back(std::move(piece));
+}
+
+// Copies of `child`, which starts at 0: a loop when the gaps are equal. No two
+// of them merge.
+Layout copies_at(std::vector<int64_t> displacements, const Layout& child) {
+  const size_t count = displacements.size();
+  if (count == 1) return child.shifted(displacements[0]);
+  int64_t gap = 0;
+  bool equal = checked_sub(displacements[1], displacements[0], &gap);
+  for (size_t i = 2; equal && i < count; ++i) {
+    int64_t next = 0;
+    equal = checked_add(displacements[i - 1], gap, &next) && next == displacements[i];
+  }
+  const int64_t first = displacements[0];
+  if (equal) return Layout::loop(static_cast<int64_t>(count), gap, child).shifted(first);
+  if (static_cast<int64_t>(count) <= kMaxInlineParts) {
+    return NodeFactory::indexed(std::move(displacements), child);
+  }
+  for (int64_t& displacement : displacements) displacement -= first;
+  return NodeFactory::indexed(std::move(displacements), child).shifted(first);
+}
+
+// Stretches of equal pieces become one layout each.
+std::vector<Layout> grouped(const std::vector<Piece>& pieces) {
+  std::vector<Layout> layouts;
+  for (size_t begin = 0; begin < pieces.size();) {
+    size_t end = begin + 1;
+    while (end < pieces.size() && pieces[begin].same_but_offset(pieces[end])) ++end;
+    if (end == begin + 1) {
+      layouts.push_back(pieces[begin].layout());
+    } else {
+      std::vector<int64_t> displacements;
+      displacements.reserve(end - begin);
+      for (size_t i = begin; i < end; ++i) displacements.push_back(pieces[i].offset);
+      Piece part = pieces[begin];
+      part.offset = 0;
+      layouts.push_back(copies_at(std::move(displacements), part.layout()));
+    }
+    begin = end;
+  }
+  return layouts;
+}
+
+Layout seq_of(std::vector<Layout> children) {
+  if (children.empty()) return {};
+  if (children.size() == 1) return children[0];
+  Layout seq = NodeFactory::seq(std::move(children));
+  const int64_t first = seq.node().first;
+  if (first == 0 || part_count(seq.node()) <= kMaxInlineParts) return seq;
+  children = seq.node().children;
+  for (Layout& child : children) child = child.shifted(-first);
+  return NodeFactory::seq(std::move(children)).shifted(first);
+}
+
+// Adds the pieces of a child of a seq, flattening what is small.
+void push_flat(std::vector<Piece>* pieces, const Layout& layout) {
+  const LayoutNode& node = layout.node();
+  const bool inlined = part_count(node) <= kMaxInlineParts;
+  if (node.kind == LayoutKind::seq && inlined) {
+    for (const Layout& child : node.children) push_flat(pieces, child);
+  } else if (node.kind == LayoutKind::indexed && inlined) {
+    Piece piece = piece_of(node.children[0]);
+    for (int64_t displacement : node.displacements) {
+      piece.offset = displacement;
+      push(pieces, piece);
+    }
+  } else if (node.kind != LayoutKind::empty) {
+    push(pieces, piece_of(layout));
+  }
+}
+
+bool same_but_shifted(const Layout& a, const Layout& b) {
+  return a.size() == b.size() && a.node().kind == b.node().kind && a.run_count() == b.run_count() &&
+         at_zero(a) == at_zero(b);
+}
+
+// Equal seqs one after the other become copies of one, as a repetition of the
+// type would be, before flattening hides them.
+std::vector<Layout> gather_equal_seqs(std::vector<Layout> children) {
+  std::vector<Layout> gathered;
+  for (size_t begin = 0; begin < children.size();) {
+    size_t end = begin + 1;
+    std::vector<int64_t> displacements = {children[begin].node().first};
+    const bool seq = children[begin].node().kind == LayoutKind::seq;
+    while (seq && end < children.size() && same_but_shifted(children[begin], children[end])) {
+      displacements.push_back(children[end++].node().first);
+    }
+    gathered.push_back(end == begin + 1
+                           ? std::move(children[begin])
+                           : copies_at(std::move(displacements), at_zero(children[begin])));
+    begin = end;
+  }
+  return gathered;
+}
+
+}  // namespace
+
+Layout Layout::loop(int64_t count, int64_t stride, const Layout& child) {
+  if (count <= 0 || child.empty()) return {};
+  if (count == 1) return child;
+  const LayoutNode& node = child.node();
+  if (node.kind == LayoutKind::run) {
+    if (stride == node.length) return run(node.offset, count * stride);
+    return NodeFactory::loop(count, node.offset, stride, run(0, node.length));
+  }
+  if (node.kind != LayoutKind::loop) {
+    return NodeFactory::loop(count, node.first, stride, at_zero(child));
+  }
+  int64_t reach = 0;
+  if (node.count == 1) {
+    return NodeFactory::loop(count, node.offset, stride, node.children[0]);
+  }
+  if (checked_mul(node.count, node.stride, &reach) && reach == stride) {
+    return NodeFactory::loop(count * node.count, node.offset, node.stride, node.children[0]);
+  }
+  return NodeFactory::loop(count, node.offset, stride, at_zero(child));
+}
+
+Layout Layout::seq(std::vector<Layout> children) {
+  std::erase_if(children, [](const Layout& child) { return child.empty(); });
+  if (children.empty()) return {};
+  if (children.size() == 1) return children[0];
+  children = gather_equal_seqs(std::move(children));
+  if (children.size() == 1) return children[0];
+  std::vector<Piece> pieces;
+  pieces.reserve(children.size());
+  for (const Layout& child : children) push_flat(&pieces, child);
+  return seq_of(grouped(pieces));
+}
+
+Layout Layout::indexed(std::vector<int64_t> displacements, const Layout& child) {
+  if (displacements.empty() || child.empty()) return {};
+  const int64_t first = child.node().first;
+  for (int64_t& displacement : displacements) displacement += first;
+  Piece piece = piece_of(child);
+  if (!piece.is_run() && piece.count == 1)
+    return copies_at(std::move(displacements), at_zero(child));
+  std::vector<Piece> pieces;
+  pieces.reserve(displacements.size());
+  for (int64_t displacement : displacements) {
+    piece.offset = displacement;
+    push(&pieces, piece);
+  }
+  return seq_of(grouped(pieces));
+}
+
+}  // namespace sgl
