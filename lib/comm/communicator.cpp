@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "builder.hpp"
+#include "collectives/builder.hpp"
 #include "schedule/verifier.hpp"
 
 namespace sgl {

@@ -10,7 +10,7 @@
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
-#include "builder.hpp"
+#include "collectives/builder.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace sgl {

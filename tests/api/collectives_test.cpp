@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "api/oracle.hpp"
-#include "builder.hpp"
+#include "collectives/builder.hpp"
 
 namespace sgl::test {
 namespace {
