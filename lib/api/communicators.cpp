@@ -75,7 +75,7 @@ sglcoll_status sglcoll_op_create(sglcoll_op_function function, void* context, in
 sglcoll_status sglcoll_op_free(sglcoll_op* op) {
   return guarded([&]() -> Status {
     SGL_TRY(check_output("op", op));
-    SGL_ASSIGN(found, use_op(*op));
+    if (Result<Op> found = use_op(*op); !found.ok()) return std::move(found.status());
     if ((*op)->predefined) return error(SGLCOLL_ERR_OP, "*op is predefined: only user operations can be freed");
     op_pool().drop(*op);
     *op = nullptr;

@@ -72,7 +72,7 @@ class HandlePool {
     return handle;
   }
   void drop(T* handle) {
-    T emptied = std::exchange(*handle, T{});  // destroyed outside the lock
+    [[maybe_unused]] T emptied = std::exchange(*handle, T{});  // destroyed outside the lock
     std::lock_guard lock(mutex_);
     free_.push_back(handle);
   }
