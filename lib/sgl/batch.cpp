@@ -78,7 +78,7 @@ void BatchCompiler::reset(const View& local, const View& remote, TransferShape s
   max_batch_wrs_ = static_cast<size_t>(std::max(1, limits.max_batch_wrs));
   const SideRules side = local_rules(shape, limits, rules);
   const int64_t slot_of_request =
-      side.pack_below_bytes > 0 ? side.max_packed_bytes * side.max_sges : 0;
+      side.pack_below_bytes > 0 ? slot_aligned(side.max_packed_bytes) * side.max_sges : 0;
   slot_bytes_left_for_request_ = limits.max_batch_slot_bytes - slot_of_request;
   local_.attach(local, side);
   remote_.attach(remote, remote_rules(shape, limits, rules));

@@ -34,7 +34,7 @@ struct SglLimits {
   int64_t max_message_bytes = int64_t{1} << 30;
   // Room for the packed SGEs of one batch. A batch ends before it could overflow, but
   // has at least one WR, so a poster needs the larger of this and
-  // max_(send|read)_sge * pack_slot_bytes.
+  // max_(send|read)_sge * pack_slot_bytes rounded up to 64.
   int64_t max_batch_slot_bytes = 1 << 20;
 };
 

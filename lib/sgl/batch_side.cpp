@@ -6,13 +6,8 @@ namespace sgl {
 
 namespace {
 
-// Packed SGEs start on cache lines, so that two never share one.
-constexpr int64_t kSlotAlignment = 64;
-
 int64_t slot_end(const std::vector<PackedPiece>& packed) {
-  if (packed.empty()) return 0;
-  const int64_t end = packed.back().slot_offset + packed.back().bytes;
-  return (end + kSlotAlignment - 1) & -kSlotAlignment;
+  return packed.empty() ? 0 : slot_aligned(packed.back().slot_offset + packed.back().bytes);
 }
 
 }  // namespace

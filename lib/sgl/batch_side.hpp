@@ -24,6 +24,11 @@ struct PackedPiece {
   int64_t runs;  // of memory in it
 };
 
+// Packed SGEs start on cache lines, so that two never share one.
+constexpr int64_t slot_aligned(int64_t bytes) {
+  return (bytes + 63) & ~int64_t{63};
+}
+
 // Reads the runs of a view ahead in bulk and joins adjacent ones, so that what it
 // yields depends neither on the buffer's size nor on how the layout was described.
 class RunReader {

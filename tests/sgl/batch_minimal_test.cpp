@@ -24,6 +24,7 @@ class SideModel {
     const size_t n = side.addresses.size();
     run_end_.assign(n + 1, n);
     for (size_t p = n - 1; p > 0; --p) run_end_[p - 1] = side.continues(p) ? run_end_[p] : p;
+    for (size_t p = 0; p < n; ++p) reach_.push_back(std::max(direct_reach(p), packed_reach(p)));
   }
 
   // Whether the rules let an SGE, and so a WR, end at p.
@@ -40,8 +41,7 @@ class SideModel {
     inside[a] = 0;
     for (size_t p = a; p < n; ++p) {
       if (inside[p] == kImpossible) continue;
-      for (size_t q = p + 1; q <= n; ++q) {
-        if (!one_sge(p, q)) continue;
+      for (size_t q = p + 1; q <= reach_[p]; ++q) {
         fewest[q] = std::min(fewest[q], inside[p] + 1);
         if (may_end(q)) inside[q] = std::min(inside[q], inside[p] + 1);
       }
@@ -50,27 +50,31 @@ class SideModel {
   }
 
  private:
-  bool one_sge(size_t p, size_t q) const { return direct(p, q) || packed(p, q); }
-
-  bool direct(size_t p, size_t q) const {
-    if (q > run_end_[p] || static_cast<int64_t>(q - p) > max_segment_) return false;
-    return page_ == 0 || side_.addresses[p] / page_ == side_.addresses[q - 1] / page_;
+  size_t direct_reach(size_t p) const {
+    size_t q = p + 1;
+    while (q < run_end_[p] && static_cast<int64_t>(q - p) < max_segment_ &&
+           (page_ == 0 || side_.addresses[p] / page_ == side_.addresses[q] / page_)) {
+      ++q;
+    }
+    return q;
   }
 
-  // Runs short enough, all of which fit, though the last may be cut by the WR's end.
-  bool packed(size_t p, size_t q) const {
+  // Runs short enough, all of which fit; the WR's end may cut the last of them.
+  size_t packed_reach(size_t p) const {
     size_t end = p;
-    while (end < q) {
+    while (end < side_.addresses.size()) {
       const size_t next = run_end_[end];
-      if (static_cast<int64_t>(next - end) >= pack_below_) return false;
+      if (static_cast<int64_t>(next - end) >= pack_below_) break;
+      if (static_cast<int64_t>(next - p) > max_packed_) break;
       end = next;
     }
-    return static_cast<int64_t>(end - p) <= max_packed_;
+    return end;
   }
 
   const Side& side_;
   int64_t alignment_, page_, max_segment_, pack_below_, max_packed_;
   std::vector<size_t> run_end_;  // of the run that byte p is in
+  std::vector<size_t> reach_;    // where one SGE from p may end at the latest
 };
 
 int fewest_requests(const Case& c) {
@@ -100,15 +104,21 @@ int compiled_requests(const Case& c) {
   return requests;
 }
 
+// Small enough for the search, half of them with room for 64-byte split points.
 Case small_case(Random& random) {
-  Case c = random_case(random, 120);
+  const bool aligned = chance(random, 50);
+  Case c = random_case(random, aligned ? 500 : 120);
   c.limits.max_send_sge = static_cast<int>(draw(random, 1, 5));
   c.limits.max_recv_sge = static_cast<int>(draw(random, 1, 5));
   c.limits.max_read_sge = static_cast<int>(draw(random, 1, 5));
-  if (chance(random, 60)) c.rules.max_segment_bytes = draw(random, 1, 90);
-  if (chance(random, 40)) c.limits.max_message_bytes = draw(random, 1, 130);
+  const int64_t shortest = aligned ? 64 : 1;
+  c.rules.max_segment_bytes = 1 << 20;
+  c.limits.max_message_bytes = 1 << 20;
+  if (chance(random, 60)) c.rules.max_segment_bytes = draw(random, shortest, shortest + 90);
+  if (chance(random, 40)) c.limits.max_message_bytes = draw(random, shortest, shortest + 300);
   if (chance(random, 60)) c.rules.pack_below_bytes = draw(random, 1, 30);
   if (chance(random, 50)) c.rules.pack_slot_bytes = draw(random, 1, 40);
+  if (chance(random, 30)) c.rules.huge_page_bytes = 64;
   const int64_t base = 1 << 20;
   set_bases(&c, reinterpret_cast<std::byte*>(base + draw(random, 0, 63)),
             reinterpret_cast<std::byte*>(base + draw(random, 0, 63)));

@@ -134,6 +134,7 @@ class BatchChecker {
     ASSERT_EQ(piece.slot_offset, sge.offset);
     ASSERT_LE(sge.length, case_.max_packed());
     ASSERT_GE(sge.offset, slot_end_);
+    ASSERT_EQ(sge.offset % 64, 0) << "two packed SGEs share a cache line";
     slot_end_ = sge.offset + sge.length;
     int64_t runs = 1, run_length = 1;
     for (int64_t q = p + 1; q < p + sge.length; ++q, ++run_length) {
