@@ -4,6 +4,10 @@
 namespace sgl {
 namespace {
 
+// A text is for people: beyond these it says how much is left out.
+constexpr size_t kMaxListed = 16;
+constexpr size_t kMaxTextBytes = 4096;
+
 const char* combiner_name(sglcoll_combiner combiner) {
   switch (combiner) {
     case SGLCOLL_COMBINER_NAMED:
@@ -36,19 +40,39 @@ const char* combiner_name(sglcoll_combiner combiner) {
   return "unknown";
 }
 
+// Starts entry `index` of a list; false, with a word on the rest, when it is cut.
+bool begin_entry(std::string* text, size_t index, size_t count) {
+  if (index > 0) *text += ", ";
+  if (index < kMaxListed && text->size() < kMaxTextBytes) return true;
+  *text += fmt::format("... {} more", count - index);
+  return false;
+}
+
+void append(std::string* text, const Type& type) {
+  if (type.combiner == SGLCOLL_COMBINER_NAMED) {
+    *text += basic_info(type.basic).name;
+    return;
+  }
+  *text += combiner_name(type.combiner);
+  *text += '(';
+  for (size_t i = 0; i < type.integers.size(); ++i) {
+    if (!begin_entry(text, i, type.integers.size())) break;
+    *text += fmt::format("{}", type.integers[i]);
+  }
+  if (!type.integers.empty() && !type.types.empty()) *text += "; ";
+  for (size_t i = 0; i < type.types.size(); ++i) {
+    if (!begin_entry(text, i, type.types.size())) break;
+    append(text, *type.types[i]);
+  }
+  *text += ')';
+}
+
 }  // namespace
 
 std::string Type::describe() const {
-  if (combiner == SGLCOLL_COMBINER_NAMED) return basic_info(basic).name;
-  constexpr size_t kShown = 12;
-  std::string text = fmt::format("{}(", combiner_name(combiner));
-  for (size_t i = 0; i < integers.size() && i < kShown; ++i)
-    text += fmt::format("{}{}", i ? " " : "", integers[i]);
-  if (integers.size() > kShown) text += fmt::format(" and {} more", integers.size() - kShown);
-  for (size_t i = 0; i < types.size() && i < kShown; ++i)
-    text += fmt::format("{}{}", i || !integers.empty() ? ", " : "", types[i]->describe());
-  if (types.size() > kShown) text += fmt::format(", and {} more", types.size() - kShown);
-  return text + ")";
+  std::string text;
+  append(&text, *this);
+  return text;
 }
 
 }  // namespace sgl

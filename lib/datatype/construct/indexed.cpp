@@ -1,107 +1,146 @@
-// indexed, hindexed, indexed_block, hindexed_block and struct.
-#include "datatype/construct/assemble.hpp"
+// indexed, hindexed, indexed_block, hindexed_block and struct: O(blocks).
+#include "datatype/construct/body.hpp"
 
 namespace sgl {
 namespace {
 
-Status check_lengths(size_t lengths, size_t displacements) {
-  if (lengths == displacements) return {};
-  return error(SGLCOLL_ERR_ARG, "there are {} block_lengths and {} displacements: one of each a block", lengths,
-               displacements);
+Status check_same_count(const char* name, size_t entries, size_t count) {
+  if (entries == count) return {};
+  return error(SGLCOLL_ERR_ARG, "{} has {} entries: it must have one for each of {} blocks", name,
+               entries, count);
 }
 
-Status check_block_length(size_t index, int64_t length) {
-  if (length >= 0) return {};
-  return error(SGLCOLL_ERR_COUNT, "block_lengths[{}] is {}: it must be 0 or more", index, length);
+Status check_lengths(std::span<const int64_t> block_lengths) {
+  for (size_t i = 0; i < block_lengths.size(); ++i) {
+    if (block_lengths[i] < 0) {
+      return error(SGLCOLL_ERR_ARG, "block_lengths[{}] is {}: it must be 0 or more", i,
+                   block_lengths[i]);
+    }
+  }
+  return {};
 }
 
-Result<TypePtr> finish(std::span<const TypeBlock> blocks, sglcoll_combiner combiner, std::vector<int64_t> integers,
-                       std::vector<TypePtr> types) {
-  Result<std::shared_ptr<Type>> made = assemble(blocks, combiner == SGLCOLL_COMBINER_STRUCT);
-  if (!made.ok()) return std::move(made.status());
-  std::shared_ptr<Type> type = made.take();
-  type->combiner = combiner;
-  type->integers = std::move(integers);
-  type->types = std::move(types);
-  return TypePtr(std::move(type));
-}
-
-std::vector<int64_t> list_arguments(std::initializer_list<int64_t> first, std::span<const int64_t> a,
-                                    std::span<const int64_t> b = {}) {
-  std::vector<int64_t> integers(first);
-  integers.insert(integers.end(), a.begin(), a.end());
-  integers.insert(integers.end(), b.begin(), b.end());
+// The integers of a constructor: first some single ones, then its arrays.
+std::vector<int64_t> listed(std::vector<int64_t> integers, std::span<const int64_t> first,
+                            std::span<const int64_t> second = {}) {
+  integers.insert(integers.end(), first.begin(), first.end());
+  integers.insert(integers.end(), second.begin(), second.end());
   return integers;
 }
 
-// Blocks of one old type; unit: bytes in one step of a displacement.
-Result<TypePtr> index_blocks(std::span<const int64_t> lengths, int64_t one_length, std::span<const int64_t> displacements,
-                             int64_t unit, sglcoll_combiner combiner, std::vector<int64_t> integers,
+// The block `length` elements of old_type, `steps` times `unit` bytes away.
+bool make_block(int64_t length, int64_t steps, int64_t unit, const Type& old_type, Body* block) {
+  int64_t displacement = 0;
+  *block = body_of(old_type);
+  return repeat(length, old_type.extent, block) &&
+         (length == 0 || (scale(steps, unit, &displacement) && shift(displacement, block)));
+}
+
+Status block_too_large(const char* constructor, size_t index, int64_t length, int64_t displacement,
+                       const Type& old_type) {
+  return too_large(
+      constructor, old_type,
+      fmt::format("block {} with length {} and displacement {}", index, length, displacement)
+          .c_str());
+}
+
+// Blocks of one old type, their displacements in units of `unit` bytes.
+Result<TypePtr> make_indexed(const char* constructor, sglcoll_combiner combiner,
+                             std::span<const int64_t> block_lengths,
+                             std::span<const int64_t> displacements, int64_t unit,
                              const TypePtr& old_type) {
-  std::vector<TypeBlock> blocks;
-  blocks.reserve(displacements.size());
+  SGL_TRY(check_same_count("block_lengths", block_lengths.size(), displacements.size()));
+  SGL_TRY(check_lengths(block_lengths));
+  Join join;
   for (size_t i = 0; i < displacements.size(); ++i) {
-    int64_t length = lengths.empty() ? one_length : lengths[i];
-    SGL_TRY(check_block_length(i, length));
-    int64_t bytes = 0;
-    SGL_TRY(scale("displacement", displacements[i], unit, &bytes));
-    blocks.push_back({length, bytes, old_type.get()});
+    Body block;
+    if (!make_block(block_lengths[i], displacements[i], unit, *old_type, &block) ||
+        !join.add(std::move(block))) {
+      return block_too_large(constructor, i, block_lengths[i], displacements[i], *old_type);
+    }
   }
-  return finish(blocks, combiner, std::move(integers), {old_type});
+  const auto count = static_cast<int64_t>(displacements.size());
+  return finish(join.take(), combiner, listed({count}, block_lengths, displacements), {old_type});
+}
+
+// Equal blocks: their layout needs no node for each.
+Result<TypePtr> make_indexed_block(const char* constructor, sglcoll_combiner combiner,
+                                   int64_t block_length, std::span<const int64_t> displacements,
+                                   int64_t unit, const TypePtr& old_type) {
+  SGL_TRY(check_old_type(old_type));
+  SGL_TRY(check_length("block_length", block_length));
+  Body block = body_of(*old_type);
+  if (!repeat(block_length, old_type->extent, &block)) {
+    return too_large(constructor, *old_type, fmt::format("block_length {}", block_length).c_str());
+  }
+  std::vector<int64_t> bytes(displacements.size(), 0);
+  for (size_t i = 0; i < displacements.size() && block_length > 0; ++i) {
+    if (!scale(displacements[i], unit, &bytes[i])) {
+      return block_too_large(constructor, i, block_length, displacements[i], *old_type);
+    }
+  }
+  if (!place(std::move(bytes), &block)) {
+    return too_large(constructor, *old_type,
+                     fmt::format("{} blocks of length {} at these displacements",
+                                 displacements.size(), block_length)
+                         .c_str());
+  }
+  const auto count = static_cast<int64_t>(displacements.size());
+  return finish(std::move(block), combiner, listed({count, block_length}, displacements),
+                {old_type});
 }
 
 }  // namespace
 
-Result<TypePtr> type_indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements,
-                             const TypePtr& old_type) {
+Result<TypePtr> type_indexed(std::span<const int64_t> block_lengths,
+                             std::span<const int64_t> displacements, const TypePtr& old_type) {
   SGL_TRY(check_old_type(old_type));
-  SGL_TRY(check_lengths(block_lengths.size(), displacements.size()));
-  auto count = static_cast<int64_t>(displacements.size());
-  return index_blocks(block_lengths, 0, displacements, old_type->extent, SGLCOLL_COMBINER_INDEXED,
-                      list_arguments({count}, block_lengths, displacements), old_type);
+  return make_indexed("indexed", SGLCOLL_COMBINER_INDEXED, block_lengths, displacements,
+                      old_type->extent, old_type);
 }
 
-Result<TypePtr> type_hindexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements_bytes,
+Result<TypePtr> type_hindexed(std::span<const int64_t> block_lengths,
+                              std::span<const int64_t> displacements_bytes,
                               const TypePtr& old_type) {
   SGL_TRY(check_old_type(old_type));
-  SGL_TRY(check_lengths(block_lengths.size(), displacements_bytes.size()));
-  auto count = static_cast<int64_t>(displacements_bytes.size());
-  return index_blocks(block_lengths, 0, displacements_bytes, 1, SGLCOLL_COMBINER_HINDEXED,
-                      list_arguments({count}, block_lengths, displacements_bytes), old_type);
+  return make_indexed("hindexed", SGLCOLL_COMBINER_HINDEXED, block_lengths, displacements_bytes, 1,
+                      old_type);
 }
 
-Result<TypePtr> type_indexed_block(int64_t block_length, std::span<const int64_t> displacements, const TypePtr& old_type) {
+Result<TypePtr> type_indexed_block(int64_t block_length, std::span<const int64_t> displacements,
+                                   const TypePtr& old_type) {
   SGL_TRY(check_old_type(old_type));
-  SGL_TRY(check_count("block_length", block_length));
-  auto count = static_cast<int64_t>(displacements.size());
-  return index_blocks({}, block_length, displacements, old_type->extent, SGLCOLL_COMBINER_INDEXED_BLOCK,
-                      list_arguments({count, block_length}, displacements), old_type);
+  return make_indexed_block("indexed_block", SGLCOLL_COMBINER_INDEXED_BLOCK, block_length,
+                            displacements, old_type->extent, old_type);
 }
 
-Result<TypePtr> type_hindexed_block(int64_t block_length, std::span<const int64_t> displacements_bytes,
+Result<TypePtr> type_hindexed_block(int64_t block_length,
+                                    std::span<const int64_t> displacements_bytes,
                                     const TypePtr& old_type) {
-  SGL_TRY(check_old_type(old_type));
-  SGL_TRY(check_count("block_length", block_length));
-  auto count = static_cast<int64_t>(displacements_bytes.size());
-  return index_blocks({}, block_length, displacements_bytes, 1, SGLCOLL_COMBINER_HINDEXED_BLOCK,
-                      list_arguments({count, block_length}, displacements_bytes), old_type);
+  return make_indexed_block("hindexed_block", SGLCOLL_COMBINER_HINDEXED_BLOCK, block_length,
+                            displacements_bytes, 1, old_type);
 }
 
-Result<TypePtr> type_struct(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements_bytes,
+Result<TypePtr> type_struct(std::span<const int64_t> block_lengths,
+                            std::span<const int64_t> displacements_bytes,
                             std::span<const TypePtr> types) {
-  SGL_TRY(check_lengths(block_lengths.size(), displacements_bytes.size()));
-  if (types.size() != block_lengths.size())
-    return error(SGLCOLL_ERR_ARG, "there are {} types and {} block_lengths: one of each a block", types.size(),
-                 block_lengths.size());
-  std::vector<TypeBlock> blocks;
+  SGL_TRY(check_same_count("displacements_bytes", displacements_bytes.size(), types.size()));
+  SGL_TRY(check_same_count("block_lengths", block_lengths.size(), types.size()));
+  SGL_TRY(check_lengths(block_lengths));
+  Join join;
   for (size_t i = 0; i < types.size(); ++i) {
-    if (!types[i]) return error(SGLCOLL_ERR_TYPE, "types[{}] is NULL: give a datatype", i);
-    SGL_TRY(check_block_length(i, block_lengths[i]));
-    blocks.push_back({block_lengths[i], displacements_bytes[i], types[i].get()});
+    if (!types[i]) {
+      return error(SGLCOLL_ERR_TYPE, "types[{}] is NULL: it must be a datatype", i);
+    }
+    Body block;
+    if (!make_block(block_lengths[i], displacements_bytes[i], 1, *types[i], &block) ||
+        !join.add(std::move(block))) {
+      return block_too_large("struct", i, block_lengths[i], displacements_bytes[i], *types[i]);
+    }
   }
-  auto count = static_cast<int64_t>(types.size());
-  return finish(blocks, SGLCOLL_COMBINER_STRUCT, list_arguments({count}, block_lengths, displacements_bytes),
-                {types.begin(), types.end()});
+  const auto count = static_cast<int64_t>(types.size());
+  return finish(join.take(), SGLCOLL_COMBINER_STRUCT,
+                listed({count}, block_lengths, displacements_bytes), {types.begin(), types.end()});
 }
 
 }  // namespace sgl
