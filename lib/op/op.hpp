@@ -1,17 +1,29 @@
 // Reduction operations and their kernels.
 #pragma once
 
-#include <cstdint>
+#include "base/status.hpp"
+#include "datatype/basic.hpp"
 
 #include <sglcoll/sglcoll.h>
 
-#include "base/status.hpp"
-#include "datatype/basic.hpp"
+#include <cstdint>
 
 namespace sgl {
 
 enum class OpKind : uint8_t {
-  sum, prod, min, max, land, lor, lxor, band, bor, bxor, minloc, maxloc, user
+  sum,
+  prod,
+  min,
+  max,
+  land,
+  lor,
+  lxor,
+  band,
+  bor,
+  bxor,
+  minloc,
+  maxloc,
+  user
 };
 
 struct Op {
