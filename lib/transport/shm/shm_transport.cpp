@@ -21,11 +21,11 @@ constexpr uint64_t kArenaKey = 1;
 
 constexpr int64_t kMaxMessageBytes = 16 << 10;
 // Measured: docs/shm.md, "Where reading beats pushing".
-constexpr int64_t kBulkMinRunBytes = 1 << 10;
+constexpr int64_t kBulkMinRunBytes = 4 << 10;
 // Messages from one peer before the others have their turn.
 constexpr int kMessagesPerTurn = 64;
-// Progress calls between two looks at the peers' processes: a look costs about 10 calls.
-constexpr uint64_t kLivenessPeriod = 4096;
+// Progress calls between two looks at the peers' processes; a look is a system call.
+constexpr uint64_t kLivenessPeriod = 16384;
 // Longest sleep without a look at the peers' processes.
 constexpr int64_t kSleepSliceNs = 10'000'000;
 

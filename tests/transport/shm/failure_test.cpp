@@ -37,7 +37,7 @@ void survivors_hear_of(int ranks, bool with_pidfd) {
     const Status& status = sink.failures[0].status;
     EXPECT_EQ(status.code(), SGLCOLL_ERR_PEER_FAILED);
     EXPECT_EQ(status.text(), fmt::format("rank {} (pid {}) has died", victim, victim_pid));
-    for (int i = 0; i < 10'000; ++i) transport->progress(sink);
+    for (int i = 0; i < 20'000; ++i) transport->progress(sink);
     EXPECT_EQ(transport->send_message(victim, header_of(0), nullptr), Post::failed);
     // Survivors reach each other; each waits for all, so that none is missed by leaving.
     for (int peer = 0; peer < victim; ++peer)
@@ -159,7 +159,7 @@ TEST(ShmFailure, peer_failed_by_hearsay_is_heard_no_more) {
       transport->fail_peer(1, error(SGLCOLL_ERR_PEER_FAILED, "said rank 5"));
       transport->fail_peer(1, error(SGLCOLL_ERR_PEER_FAILED, "said rank 6"));
       transport->fail_peer(7, error(SGLCOLL_ERR_PEER_FAILED, "no such rank"));
-      for (int i = 0; i < 10'000; ++i) transport->progress(sink);
+      for (int i = 0; i < 20'000; ++i) transport->progress(sink);
       ASSERT_EQ(sink.failures.size(), 1U);
       EXPECT_EQ(sink.failures[0].status.text(), "said rank 5");
       EXPECT_TRUE(sink.messages.empty());
