@@ -73,7 +73,7 @@ TEST_P(AtRankCount, EveryDataPath) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, AtRankCount, testing::ValuesIn(kRankCounts),
-                         [](const auto& info) { return "Of" + std::to_string(info.param); });
+                         [](const auto& ranks) { return "Of" + std::to_string(ranks.param); });
 
 }  // namespace
 }  // namespace sgl::test

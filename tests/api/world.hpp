@@ -39,7 +39,9 @@ inline void on_world(int count, const std::function<void(sglcoll_comm world)>& b
     sglcoll_comm world = nullptr;
     ASSERT_OK(sglcoll_init(&options, &world));
     body(world);
-    if (world) EXPECT_OK(sglcoll_finalize(&world));
+    if (world) {
+      EXPECT_OK(sglcoll_finalize(&world));
+    }
   });
   EXPECT_TRUE(report.all_passed()) << report.text();
 }
