@@ -7,8 +7,16 @@
 namespace sgl {
 namespace {
 
+// A type of absolute addresses goes with a null buffer: the base becomes the lowest of
+// them, so that equal lists at different addresses have equal layouts.
+Binding bind(void* address, Layout layout) {
+  if (address || layout.empty()) return {static_cast<std::byte*>(address), std::move(layout)};
+  int64_t lowest = layout.true_lb();
+  return {reinterpret_cast<std::byte*>(lowest), layout.shifted(-lowest)};  // NOLINT(performance-no-int-to-ptr)
+}
+
 Binding bind_array(const BufferArgument& buffer, int64_t elements) {
-  return {static_cast<std::byte*>(buffer.address), buffer.type->array_layout(elements)};
+  return bind(buffer.address, buffer.type->array_layout(elements));
 }
 
 Binding bind_blocks(const BlocksArgument& blocks, int size) {
@@ -16,7 +24,7 @@ Binding bind_blocks(const BlocksArgument& blocks, int size) {
   parts.reserve(static_cast<size_t>(size));
   for (int i = 0; i < size; ++i)
     parts.push_back(blocks.type->array_layout(blocks.counts[i]).shifted(blocks.displacements[i] * blocks.type->extent));
-  return {static_cast<std::byte*>(blocks.address), Layout::seq(std::move(parts))};
+  return bind(blocks.address, Layout::seq(std::move(parts)));
 }
 
 std::vector<int64_t> block_bytes(const int64_t* counts, int size, const Type& type) {
