@@ -6,6 +6,8 @@
 // contiguous and reductions keep rank order.
 #pragma once
 
+#include "collectives/patterns/ring.hpp"
+
 #include <bit>
 
 namespace sgl {
@@ -34,22 +36,35 @@ class Folding {
   int other_of_pair(int rank) const { return rank ^ 1; }
 
   int to_virtual(int rank) const { return in_pair(rank) ? rank / 2 : rank - remainder_; }
-  // The rank that plays virtual rank v, which is also the first rank that v stands
-  // for; v = width() gives the size, so that [first_rank(v), first_rank(w)) is what
-  // the virtual range [v, w) stands for.
-  int first_rank(int v) const { return v < remainder_ ? 2 * v : v + remainder_; }
+  // The rank that plays virtual rank v, which is also the first rank that v stands for.
+  int player(int v) const { return v < remainder_ ? 2 * v : v + remainder_; }
+  // The ranks that a range of virtual ranks stands for.
+  RankRange ranks_of(RankRange virtual_range) const {
+    return {player(virtual_range.first), player(virtual_range.last)};
+  }
 
  private:
   int levels_, width_, remainder_;
 };
 
 // The aligned range of 2^level virtual ranks that holds v.
-struct VirtualRange {
-  int first, last;  // [first, last)
-};
-inline VirtualRange aligned_range(int v, int level) {
-  int first = v >> level << level;
+inline RankRange aligned_range(int v, int level) {
+  const int first = v >> level << level;
   return {first, first + (1 << level)};
+}
+
+// What v keeps of `width` parts (a power of two) after it has halved them `times`
+// times, each time keeping the lower half when the next bit of v, from the lowest, is 0.
+inline RankRange halved_range(int v, int times, int width) {
+  RankRange range{0, width};
+  for (int bit = 0; bit < times; ++bit) {
+    const int middle = range.first + (range.last - range.first) / 2;
+    if (v >> bit & 1)
+      range.first = middle;
+    else
+      range.last = middle;
+  }
+  return range;
 }
 
 }  // namespace sgl

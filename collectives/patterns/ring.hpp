@@ -1,5 +1,7 @@
-// Neighbours and blocks of a ring, and wrapped rank arithmetic in general.
+// Neighbours and ranges on the circle of ranks.
 #pragma once
+
+#include <array>
 
 namespace sgl {
 
@@ -16,6 +18,18 @@ inline int ring_next(int rank, int size) {
 }
 inline int ring_previous(int rank, int size) {
   return shifted(rank, -1, size);
+}
+
+struct RankRange {
+  int first, last;  // [first, last)
+};
+
+// The ranks first, first + 1 ... (`count` of them, at most size) on the circle, as what
+// lies before the wrap and what lies after; either may be empty. O(1).
+inline std::array<RankRange, 2> wrapped_range(int first, int count, int size) {
+  const long end = static_cast<long>(first) + count;
+  if (end <= size) return {{{first, static_cast<int>(end)}, {0, 0}}};
+  return {{{first, size}, {0, static_cast<int>(end - size)}}};
 }
 
 }  // namespace sgl

@@ -1,0 +1,86 @@
+// Allreduce, direct: each rank reduces one piece straight from all ranks, then all
+// ranks take the finished pieces from each other.
+#include "collectives/builders.hpp"
+#include "collectives/patterns/pieces.hpp"
+#include "collectives/patterns/ring.hpp"
+#include "collectives/patterns/slices.hpp"
+
+namespace sgl {
+namespace {
+
+constexpr uint32_t kInputTag = 0, kResultTag = 1;
+
+Pieces pieces_of(const Problem& problem) {
+  return {problem.blocks.total(), problem.grain, problem.size};
+}
+
+// Step d - 1 of round 0 sends the peer at distance d its piece of our input; the
+// round's last step reduces our own piece.
+void reduce_own_piece(const Problem& problem, const Pieces& pieces, Round& round) {
+  const int rank = problem.rank, size = problem.size;
+  const Buffer input = problem.input_buffer();
+  for (int distance = 1; distance < size; ++distance) {
+    const int peer = shifted(rank, distance, size);
+    round.send(peer, kInputTag, pieces.slice(input, peer));
+  }
+  const int64_t bytes = pieces.bytes(rank);
+  std::vector<Operand> operands;
+  operands.reserve(static_cast<size_t>(size));
+  for (int source = 0; source < size; ++source) {
+    const int64_t slot = source < rank ? source : source - 1;
+    operands.push_back(source == rank
+                           ? at_hand(pieces.slice(input, rank))
+                           : arriving(source, kInputTag, {kFirstTemp, slot * bytes, bytes}));
+  }
+  round.reduce(pieces.slice(kRecv, rank), operands);
+}
+
+void exchange_results(const Problem& problem, const Pieces& pieces, Round& round) {
+  const int rank = problem.rank, size = problem.size;
+  const StepRef reduced[] = {{0, size - 1}};
+  for (int distance = 1; distance < size; ++distance) {
+    const int to = shifted(rank, distance, size), from = shifted(rank, -distance, size);
+    round.send(to, kResultTag, pieces.slice(kRecv, rank), reduced);
+    // In place, the peer's piece of our input is there until the peer has read it.
+    const StepRef input_sent[] = {{0, size - distance - 1}};
+    round.recv(from, kResultTag, pieces.slice(kRecv, from),
+               std::span(input_sent, problem.in_place ? 1 : 0));
+  }
+}
+
+void generate(const Problem& problem, Round& round) {
+  const Pieces pieces = pieces_of(problem);
+  if (round.number() == 0)
+    reduce_own_piece(problem, pieces, round);
+  else
+    exchange_results(problem, pieces, round);
+}
+
+Schedule build(const Problem& problem) {
+  if (problem.size == 1)
+    return copy_only("direct", whole(kRecv, problem), whole(problem.input_buffer(), problem));
+  return {.algorithm = "direct",
+          .rounds = 2,
+          .temp_bytes = {(problem.size - 1) * pieces_of(problem).bytes(problem.rank)},
+          .generate = [problem](Round& round) { generate(problem, round); }};
+}
+
+ScheduleCost cost(const Problem& problem) {
+  const int64_t others = (problem.size - 1) * pieces_of(problem).largest();
+  return {.steps = problem.size > 1 ? 2 : 0, .bytes = 2 * others, .reduced_bytes = others};
+}
+
+}  // namespace
+
+Builder allreduce_direct() {
+  return {.collective = Collective::allreduce,
+          .name = "direct",
+          .source = "all ranks reduce from all; docs/algorithms.md, section 2",
+          .order_preserving = true,
+          .on_node = true,
+          .supports = nullptr,
+          .build = build,
+          .cost = cost};
+}
+
+}  // namespace sgl

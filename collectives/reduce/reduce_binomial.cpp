@@ -1,0 +1,98 @@
+// Reduce, binomial tree.
+//
+// A commutative operation uses the tree rooted at the root. Otherwise the tree is
+// rooted at rank 0, where each subtree is a range of ranks in order, and rank 0 passes
+// the result on.
+#include "collectives/builders.hpp"
+#include "collectives/patterns/deps.hpp"
+#include "collectives/patterns/doubling.hpp"
+#include "collectives/patterns/knomial.hpp"
+#include "collectives/patterns/rooted.hpp"
+#include "collectives/patterns/slices.hpp"
+
+namespace sgl {
+namespace {
+
+constexpr uint32_t kTreeTag = 0, kResultTag = 1;
+constexpr Buffer kLanding = kFirstTemp, kPartial = kFirstTemp + 1;
+
+int tree_root(const Problem& problem) {
+  return problem.commutative ? problem.root : 0;
+}
+
+// Round 0: up the tree. The children are taken in ascending order, which is that of
+// their ranks, and the smallest subtree is the first to be ready.
+void combine(const Problem& problem, Round& round) {
+  const KnomialTree tree(problem.size, 2);
+  const Rooted rooted(tree_root(problem), problem.size);
+  const int v = rooted.to_virtual(problem.rank);
+  const bool result_here = problem.rank == problem.root && v == 0;
+  const Slice landing = whole(kLanding, problem);
+  const Slice to = whole(result_here ? kRecv : kPartial, problem);
+  Slice sum = whole(problem.input_buffer(), problem);
+  Deps reduced;
+  for (int child : tree.children(v)) {
+    const Operand operands[] = {at_hand(sum), arriving(rooted.to_rank(child), kTreeTag, landing)};
+    const StepRef step = round.reduce(to, operands, reduced);
+    reduced = {};
+    reduced.add(step);
+    sum = to;
+  }
+  if (v > 0) round.send(rooted.to_rank(tree.parent(v)), kTreeTag, sum, reduced);
+}
+
+// Round 1: from the tree's root to the root. The last step of round 0 is what made
+// rank 0's result, and the last that used the root's input.
+void pass_on(const Problem& problem, Round& round) {
+  const int from = tree_root(problem);
+  const KnomialTree tree(problem.size, 2);
+  const int steps = tree.children(problem.rank).count() + (problem.rank > 0);
+  const StepRef combined[] = {{0, steps - 1}};
+  if (problem.rank == from)
+    round.send(problem.root, kResultTag, whole(kPartial, problem), combined);
+  if (problem.rank == problem.root) round.recv(from, kResultTag, whole(kRecv, problem), combined);
+}
+
+void generate(const Problem& problem, Round& round) {
+  if (round.number() == 0)
+    combine(problem, round);
+  else
+    pass_on(problem, round);
+}
+
+Schedule build(const Problem& problem) {
+  if (problem.size == 1)
+    return copy_only("binomial", whole(kRecv, problem), whole(problem.input_buffer(), problem));
+  const KnomialTree tree(problem.size, 2);
+  const int v = Rooted(tree_root(problem), problem.size).to_virtual(problem.rank);
+  const bool leaf = tree.children(v).count() == 0;
+  const bool result_here = problem.rank == problem.root && v == 0;
+  const int64_t bytes = leaf ? 0 : problem.blocks.total();
+  return {.algorithm = "binomial",
+          .rounds = tree_root(problem) == problem.root ? 1 : 2,
+          .temp_bytes = {bytes, result_here ? 0 : bytes},
+          .generate = [problem](Round& round) { generate(problem, round); }};
+}
+
+ScheduleCost cost(const Problem& problem) {
+  const int64_t levels = ceil_log2(problem.size);
+  const int64_t total = problem.blocks.total();
+  const bool extra = tree_root(problem) != problem.root;
+  return {
+      .steps = levels + extra, .bytes = (levels + extra) * total, .reduced_bytes = levels * total};
+}
+
+}  // namespace
+
+Builder reduce_binomial() {
+  return {.collective = Collective::reduce,
+          .name = "binomial",
+          .source = "Thakur, Rabenseifner, Gropp 2005, section 4.4",
+          .order_preserving = true,
+          .on_node = false,
+          .supports = nullptr,
+          .build = build,
+          .cost = cost};
+}
+
+}  // namespace sgl
