@@ -1,0 +1,250 @@
+#include "boot/boot.hpp"
+#include "boot/node_identity.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include <pmix.h>
+
+namespace sgl {
+namespace {
+
+Status pmix_error(pmix_status_t status, const std::string& what) {
+  return error(SGLCOLL_ERR_BOOT, "{}: PMIx says {} ({})", what, PMIx_Error_string(status), status);
+}
+
+// What PMIx's own thread tells the others of this process. One a process, as
+// PMIx is: a handler has no argument of ours that could outlive an object.
+struct ProcessEvents {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<int> failed_ranks;  // in the order reported, each once
+};
+
+// Never destroyed: PMIx's thread may still run while static objects go.
+ProcessEvents& process_events() {
+  static auto* events = new ProcessEvents;
+  return *events;
+}
+
+void note_failed_rank(int rank) {
+  ProcessEvents& events = process_events();
+  std::lock_guard guard(events.mutex);
+  if (std::count(events.failed_ranks.begin(), events.failed_ranks.end(), rank)) return;
+  events.failed_ranks.push_back(rank);
+  events.changed.notify_all();
+}
+
+void on_failure_event(size_t, pmix_status_t, const pmix_proc_t* source, pmix_info_t info[],
+                      size_t info_count, pmix_info_t*, size_t,
+                      pmix_event_notification_cbfunc_fn_t done, void* done_data) {
+  const pmix_proc_t* affected = source;
+  for (size_t i = 0; i < info_count; ++i)
+    if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_AFFECTED_PROC) && info[i].value.type == PMIX_PROC)
+      affected = info[i].value.data.proc;
+  const char* job = std::getenv("PMIX_NAMESPACE");
+  if (affected && affected->rank <= PMIX_RANK_VALID && job && !std::strcmp(affected->nspace, job))
+    note_failed_rank(static_cast<int>(affected->rank));
+  if (done) done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, done_data);
+}
+
+// A fence in flight. PMIx's callback and the waiting thread share it, since the
+// waiter leaves early when a rank dies.
+struct Fence {
+  bool done = false;
+  pmix_status_t status = PMIX_SUCCESS;
+  pmix_proc_t everyone;
+  pmix_info_t collect;
+};
+
+void on_fence_done(pmix_status_t status, void* data) {
+  std::unique_ptr<std::shared_ptr<Fence>> fence(static_cast<std::shared_ptr<Fence>*>(data));
+  ProcessEvents& events = process_events();
+  std::lock_guard guard(events.mutex);
+  (*fence)->done = true;
+  (*fence)->status = status;
+  events.changed.notify_all();
+}
+
+// Makes keys unique in the process, not in the object: a later world of the
+// same job must not read an earlier one's values. Equal on all ranks because
+// the calls are collective.
+std::atomic<uint64_t> allgather_count{0};
+
+class PmixBoot final : public Boot {
+ public:
+  PmixBoot(const pmix_proc_t& self, int size, size_t handler)
+      : Boot(static_cast<int>(self.rank), size), self_(self), handler_(handler) {}
+
+  ~PmixBoot() override { static_cast<void>(leave()); }
+
+  Status allgather(std::span<const std::byte> mine, std::vector<std::byte>* all) override;
+  Status barrier() override { return fence(false); }
+  Result<std::vector<int>> node_ranks() override { return ranks_on_my_node(*this); }
+  std::optional<int> poll_failed_rank() override;
+  void report_failure(int rank) override;
+  Status finalize() override { return leave(); }
+
+ private:
+  Status fence(bool collect);
+  Status read_contribution(const std::string& key, int rank, std::span<std::byte> to);
+  Status leave();
+
+  pmix_proc_t self_;
+  size_t handler_;
+  bool left_ = false;
+  size_t failures_polled_ = 0;  // guarded by the events' mutex
+};
+
+Status PmixBoot::fence(bool collect) {
+  auto fence = std::make_shared<Fence>();
+  PMIX_PROC_LOAD(&fence->everyone, self_.nspace, PMIX_RANK_WILDCARD);
+  PMIX_INFO_LOAD(&fence->collect, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+  auto reference = std::make_unique<std::shared_ptr<Fence>>(fence);
+  pmix_status_t status =
+      PMIx_Fence_nb(&fence->everyone, 1, &fence->collect, 1, on_fence_done, reference.get());
+  if (status == PMIX_OPERATION_SUCCEEDED) return {};
+  if (status != PMIX_SUCCESS)
+    return pmix_error(status,
+                      fmt::format("rank {}: starting a fence over {} ranks", rank(), size()));
+  static_cast<void>(reference.release());  // on_fence_done deletes it
+
+  ProcessEvents& events = process_events();
+  std::unique_lock lock(events.mutex);
+  events.changed.wait(lock, [&] { return fence->done || !events.failed_ranks.empty(); });
+  if (!events.failed_ranks.empty())
+    return error(SGLCOLL_ERR_PEER_FAILED, "rank {}: rank {} died before all ranks had met", rank(),
+                 events.failed_ranks.front());
+  if (fence->status != PMIX_SUCCESS)
+    return pmix_error(fence->status, fmt::format("rank {}: fence over {} ranks", rank(), size()));
+  return {};
+}
+
+Status PmixBoot::allgather(std::span<const std::byte> mine, std::vector<std::byte>* all) {
+  std::string key = fmt::format("sglcoll.{}", allgather_count++);
+  // A byte of our own first, since PMIx has no empty values.
+  std::vector<char> bytes(1 + mine.size());
+  if (!mine.empty()) std::memcpy(bytes.data() + 1, mine.data(), mine.size());
+  pmix_value_t value;
+  value.type = PMIX_BYTE_OBJECT;
+  value.data.bo = {bytes.data(), bytes.size()};
+  pmix_status_t status = PMIx_Put(PMIX_GLOBAL, key.c_str(), &value);
+  if (status == PMIX_SUCCESS) status = PMIx_Commit();
+  if (status != PMIX_SUCCESS)
+    return pmix_error(status,
+                      fmt::format("rank {}: giving {} bytes to allgather", rank(), mine.size()));
+  SGL_TRY(fence(true));
+
+  all->resize(mine.size() * static_cast<size_t>(size()));
+  for (int from = 0; from < size(); ++from) {
+    std::span<std::byte> to(all->data() + static_cast<size_t>(from) * mine.size(), mine.size());
+    SGL_TRY(read_contribution(key, from, to));
+  }
+  return {};
+}
+
+Status PmixBoot::read_contribution(const std::string& key, int from, std::span<std::byte> to) {
+  pmix_proc_t peer;
+  PMIX_PROC_LOAD(&peer, self_.nspace, static_cast<pmix_rank_t>(from));
+  // The fence brought it here, so what is not here will not come.
+  bool immediate = true;
+  pmix_info_t directive;
+  PMIX_INFO_LOAD(&directive, PMIX_IMMEDIATE, &immediate, PMIX_BOOL);
+  pmix_value_t* value = nullptr;
+  pmix_status_t status = PMIx_Get(&peer, key.c_str(), &directive, 1, &value);
+  if (status != PMIX_SUCCESS)
+    return pmix_error(status,
+                      fmt::format("rank {}: reading what rank {} gave to allgather", rank(), from));
+  Status outcome;
+  if (value->type != PMIX_BYTE_OBJECT || value->data.bo.size != 1 + to.size())
+    outcome = error(SGLCOLL_ERR_BOOT,
+                    "rank {} gave {} bytes to an allgather and rank {} {}: all must give the same",
+                    from, value->data.bo.size - 1, rank(), to.size());
+  else if (!to.empty())
+    std::memcpy(to.data(), value->data.bo.bytes + 1, to.size());
+  PMIX_VALUE_RELEASE(value);
+  return outcome;
+}
+
+std::optional<int> PmixBoot::poll_failed_rank() {
+  ProcessEvents& events = process_events();
+  std::lock_guard guard(events.mutex);
+  if (failures_polled_ == events.failed_ranks.size()) return std::nullopt;
+  return events.failed_ranks[failures_polled_++];
+}
+
+void PmixBoot::report_failure(int failed) {
+  if (left_) return;
+  pmix_proc_t peer;
+  PMIX_PROC_LOAD(&peer, self_.nspace, static_cast<pmix_rank_t>(failed));
+  pmix_info_t affected;
+  PMIX_INFO_LOAD(&affected, PMIX_EVENT_AFFECTED_PROC, &peer, PMIX_PROC);
+  // Best effort: whoever does not hear it from here finds out by itself. Without
+  // a callback the call returns when the message is on its way.
+  static_cast<void>(PMIx_Notify_event(PMIX_ERR_PROC_TERM_WO_SYNC, &self_, PMIX_RANGE_NAMESPACE,
+                                      &affected, 1, nullptr, nullptr));
+  PMIX_INFO_DESTRUCT(&affected);
+}
+
+Status PmixBoot::leave() {
+  if (left_) return {};
+  left_ = true;
+  PMIx_Deregister_event_handler(handler_, nullptr, nullptr);
+  pmix_status_t status = PMIx_Finalize(nullptr, 0);
+  if (status == PMIX_SUCCESS) return {};
+  return pmix_error(status, fmt::format("rank {}: leaving the job", rank()));
+}
+
+Result<int> job_size(const pmix_proc_t& self) {
+  pmix_proc_t job;
+  PMIX_PROC_LOAD(&job, self.nspace, PMIX_RANK_WILDCARD);
+  pmix_value_t* value = nullptr;
+  pmix_status_t status = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, &value);
+  if (status != PMIX_SUCCESS)
+    return pmix_error(
+        status, fmt::format("rank {}: asking the launcher for the number of ranks", self.rank));
+  uint32_t size = value->type == PMIX_UINT32 ? value->data.uint32 : 0;
+  PMIX_VALUE_RELEASE(value);
+  if (size == 0 || self.rank >= size)
+    return error(SGLCOLL_ERR_BOOT,
+                 "the launcher says rank {} of {} ranks: a rank must be below the size", self.rank,
+                 size);
+  return static_cast<int>(size);
+}
+
+// Blocks until the server has taken the registration, so that no death after
+// boot_pmix() goes unheard. Negative: PMIx's error.
+int64_t register_failure_handler() {
+  pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_PROC_TERM_WO_SYNC,
+                           PMIX_ERR_PROC_KILLED_BY_CMD, PMIX_ERR_PROC_REQUESTED_ABORT,
+                           PMIX_ERR_PROC_SENSOR_BOUND_EXCEEDED};
+  return PMIx_Register_event_handler(codes, std::size(codes), nullptr, 0, on_failure_event, nullptr,
+                                     nullptr);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Boot>> boot_pmix() {
+  pmix_proc_t self;
+  pmix_status_t status = PMIx_Init(&self, nullptr, 0);
+  if (status != PMIX_SUCCESS)
+    return pmix_error(
+        status,
+        "joining the job of the launcher that set PMIX_NAMESPACE (is it still running, "
+        "and started by the same user?)");
+  Result<int> size = job_size(self);
+  int64_t handler = size.ok() ? register_failure_handler() : 0;
+  if (size.ok() && handler >= 0)
+    return std::unique_ptr<Boot>(
+        std::make_unique<PmixBoot>(self, size.value(), static_cast<size_t>(handler)));
+  PMIx_Finalize(nullptr, 0);
+  if (!size.ok()) return std::move(size.status());
+  return pmix_error(static_cast<pmix_status_t>(handler), "asking to be told when a rank dies");
+}
+
+}  // namespace sgl
