@@ -3,7 +3,7 @@
 //
 // An object belongs to one thread at a time, except poll_failed_rank(), which
 // any thread may call at any time. The collective functions (allgather,
-// barrier, finalize) must be called by all ranks in the same order; they are
+// barrier, node_ranks) must be called by all ranks in the same order; they are
 // for start-up and shutdown only, at O(size) bytes a call and rank.
 #pragma once
 
@@ -48,8 +48,8 @@ class Boot {
   // not wait for them to hear it.
   virtual void report_failure(int rank) { static_cast<void>(rank); }
 
-  // Collective unless a rank has failed. Leaves the job; only the destructor
-  // and poll_failed_rank() may follow.
+  // Ends the use of this object; only the destructor and poll_failed_rank() may
+  // follow. Does not wait for the other ranks. A later boot_*() may join again.
   virtual Status finalize() = 0;
 
  private:

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <pmix.h>
+#include <unistd.h>
 
 namespace sgl {
 namespace {
@@ -53,6 +54,102 @@ void on_failure_event(size_t, pmix_status_t, const pmix_proc_t* source, pmix_inf
   if (done) done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, done_data);
 }
 
+// This process's membership in the job. It is joined once and left when the
+// process ends, not with each Boot: PMIx servers do not take a process back that
+// has left, and a program may initialise the library again.
+class Session {
+ public:
+  // Joins the job, the first time, and counts one more user.
+  Status join();
+  void leave();
+  const pmix_proc_t& self() const { return self_; }
+  int size() const { return size_; }
+
+  // At the end of the process. Without it the launcher takes the exit for a
+  // crash, which is right when a user is left: it never finalized.
+  ~Session() {
+    if (joined_ && users_ == 0 && process_ == getpid()) PMIx_Finalize(nullptr, 0);
+  }
+
+ private:
+  Status ask_size();
+  Status register_failure_handler();
+
+  std::mutex mutex_;
+  bool joined_ = false;
+  int users_ = 0;
+  pid_t process_ = 0;  // a child that was forked after join() is no member
+  pmix_proc_t self_;
+  int size_ = 0;
+};
+
+Session& session() {
+  static Session session;
+  return session;
+}
+
+Status Session::join() {
+  std::lock_guard guard(mutex_);
+  if (joined_ && process_ != getpid())
+    return error(SGLCOLL_ERR_FORKED,
+                 "process {} was forked by rank {} ({}): only the parent is in the job", getpid(),
+                 self_.rank, process_);
+  if (!joined_) {
+    pmix_status_t status = PMIx_Init(&self_, nullptr, 0);
+    if (status != PMIX_SUCCESS)
+      return pmix_error(
+          status,
+          "joining the job of the launcher that set PMIX_NAMESPACE (is it still running, "
+          "and started by the same user?)");
+    Status outcome = ask_size();
+    if (outcome.ok()) outcome = register_failure_handler();
+    if (!outcome.ok()) {
+      PMIx_Finalize(nullptr, 0);
+      return outcome;
+    }
+    joined_ = true;
+    process_ = getpid();
+  }
+  ++users_;
+  return {};
+}
+
+void Session::leave() {
+  std::lock_guard guard(mutex_);
+  --users_;
+}
+
+Status Session::ask_size() {
+  pmix_proc_t job;
+  PMIX_PROC_LOAD(&job, self_.nspace, PMIX_RANK_WILDCARD);
+  pmix_value_t* value = nullptr;
+  pmix_status_t status = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, &value);
+  if (status != PMIX_SUCCESS)
+    return pmix_error(
+        status, fmt::format("rank {}: asking the launcher for the number of ranks", self_.rank));
+  uint32_t size = value->type == PMIX_UINT32 ? value->data.uint32 : 0;
+  PMIX_VALUE_RELEASE(value);
+  if (size == 0 || self_.rank >= size)
+    return error(SGLCOLL_ERR_BOOT,
+                 "the launcher says rank {} of {} ranks: a rank must be below the size", self_.rank,
+                 size);
+  size_ = static_cast<int>(size);
+  return {};
+}
+
+// Without a callback PMIx blocks until the server has taken the registration,
+// so that no later death goes unheard.
+Status Session::register_failure_handler() {
+  pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED,         PMIX_ERR_PROC_ABORTED_BY_SIG,
+                           PMIX_ERR_PROC_TERM_WO_SYNC,    PMIX_ERR_PROC_KILLED_BY_CMD,
+                           PMIX_ERR_PROC_REQUESTED_ABORT, PMIX_ERR_PROC_SENSOR_BOUND_EXCEEDED};
+  pmix_status_t handler = PMIx_Register_event_handler(codes, std::size(codes), nullptr, 0,
+                                                      on_failure_event, nullptr, nullptr);
+  if (handler >= 0) return {};
+  return pmix_error(handler,
+                    fmt::format("rank {}: asking to be told when a rank dies", self_.rank));
+}
+
 // A fence in flight. PMIx's callback and the waiting thread share it, since the
 // waiter leaves early when a rank dies.
 struct Fence {
@@ -78,25 +175,23 @@ std::atomic<uint64_t> allgather_count{0};
 
 class PmixBoot final : public Boot {
  public:
-  PmixBoot(const pmix_proc_t& self, int size, size_t handler)
-      : Boot(static_cast<int>(self.rank), size), self_(self), handler_(handler) {}
+  PmixBoot(const pmix_proc_t& self, int size)
+      : Boot(static_cast<int>(self.rank), size), self_(self) {}
 
-  ~PmixBoot() override { static_cast<void>(leave()); }
+  ~PmixBoot() override { static_cast<void>(finalize()); }
 
   Status allgather(std::span<const std::byte> mine, std::vector<std::byte>* all) override;
   Status barrier() override { return fence(false); }
   Result<std::vector<int>> node_ranks() override { return ranks_on_my_node(*this); }
   std::optional<int> poll_failed_rank() override;
   void report_failure(int rank) override;
-  Status finalize() override { return leave(); }
+  Status finalize() override;
 
  private:
   Status fence(bool collect);
   Status read_contribution(const std::string& key, int rank, std::span<std::byte> to);
-  Status leave();
 
   pmix_proc_t self_;
-  size_t handler_;
   bool left_ = false;
   size_t failures_polled_ = 0;  // guarded by the events' mutex
 };
@@ -191,60 +286,17 @@ void PmixBoot::report_failure(int failed) {
   PMIX_INFO_DESTRUCT(&affected);
 }
 
-Status PmixBoot::leave() {
-  if (left_) return {};
+Status PmixBoot::finalize() {
+  if (!left_) session().leave();
   left_ = true;
-  PMIx_Deregister_event_handler(handler_, nullptr, nullptr);
-  pmix_status_t status = PMIx_Finalize(nullptr, 0);
-  if (status == PMIX_SUCCESS) return {};
-  return pmix_error(status, fmt::format("rank {}: leaving the job", rank()));
-}
-
-Result<int> job_size(const pmix_proc_t& self) {
-  pmix_proc_t job;
-  PMIX_PROC_LOAD(&job, self.nspace, PMIX_RANK_WILDCARD);
-  pmix_value_t* value = nullptr;
-  pmix_status_t status = PMIx_Get(&job, PMIX_JOB_SIZE, nullptr, 0, &value);
-  if (status != PMIX_SUCCESS)
-    return pmix_error(
-        status, fmt::format("rank {}: asking the launcher for the number of ranks", self.rank));
-  uint32_t size = value->type == PMIX_UINT32 ? value->data.uint32 : 0;
-  PMIX_VALUE_RELEASE(value);
-  if (size == 0 || self.rank >= size)
-    return error(SGLCOLL_ERR_BOOT,
-                 "the launcher says rank {} of {} ranks: a rank must be below the size", self.rank,
-                 size);
-  return static_cast<int>(size);
-}
-
-// Blocks until the server has taken the registration, so that no death after
-// boot_pmix() goes unheard. Negative: PMIx's error.
-int64_t register_failure_handler() {
-  pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_PROC_TERM_WO_SYNC,
-                           PMIX_ERR_PROC_KILLED_BY_CMD, PMIX_ERR_PROC_REQUESTED_ABORT,
-                           PMIX_ERR_PROC_SENSOR_BOUND_EXCEEDED};
-  return PMIx_Register_event_handler(codes, std::size(codes), nullptr, 0, on_failure_event, nullptr,
-                                     nullptr);
+  return {};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Boot>> boot_pmix() {
-  pmix_proc_t self;
-  pmix_status_t status = PMIx_Init(&self, nullptr, 0);
-  if (status != PMIX_SUCCESS)
-    return pmix_error(
-        status,
-        "joining the job of the launcher that set PMIX_NAMESPACE (is it still running, "
-        "and started by the same user?)");
-  Result<int> size = job_size(self);
-  int64_t handler = size.ok() ? register_failure_handler() : 0;
-  if (size.ok() && handler >= 0)
-    return std::unique_ptr<Boot>(
-        std::make_unique<PmixBoot>(self, size.value(), static_cast<size_t>(handler)));
-  PMIx_Finalize(nullptr, 0);
-  if (!size.ok()) return std::move(size.status());
-  return pmix_error(static_cast<pmix_status_t>(handler), "asking to be told when a rank dies");
+  SGL_TRY(session().join());
+  return std::unique_ptr<Boot>(std::make_unique<PmixBoot>(session().self(), session().size()));
 }
 
 }  // namespace sgl
