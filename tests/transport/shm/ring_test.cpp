@@ -19,7 +19,7 @@ struct Free {
 class Channel {
  public:
   explicit Channel(RingGeometry geometry)
-      : memory_(static_cast<std::byte*>(aligned_alloc(4096, 4096 + geometry.channel_bytes()))) {
+      : memory_(static_cast<std::byte*>(aligned_alloc(kLineBytes, geometry.channel_bytes()))) {
     memset(memory_.get(), 0, geometry.channel_bytes());
     producer = RingProducer(memory_.get(), geometry);
     consumer = RingConsumer(memory_.get(), geometry);
