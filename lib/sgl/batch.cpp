@@ -1,7 +1,5 @@
 #include "sgl/batch.hpp"
 
-#include "sgl/copy.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -97,30 +95,44 @@ bool BatchCompiler::next(Batch* batch) {
   return !batch->wrs.empty();
 }
 
-// Takes pieces on the side that is behind until a list is full or the message long
-// enough, then cuts both lists at the last permitted place.
+// Takes whole runs, from the side that is behind, as long as they need no special care.
+void BatchCompiler::take_plain_runs(int64_t limit, Batch* batch) {
+  PlainStretch local = local_.open(&batch->local), remote = remote_.open(&batch->remote);
+  for (;;) {
+    if (local.end < remote.end) {
+      if (local.end >= limit || !local.has_next()) break;
+      local.take();
+    } else {
+      if (remote.end >= limit || !remote.has_next()) break;
+      remote.take();
+    }
+  }
+  local_.close(local, &batch->local);
+  remote_.close(remote, &batch->remote);
+}
+
+// Takes pieces until a list is full, which is returned, or both reach the limit.
+const BatchSide* BatchCompiler::fill_lists(int64_t limit, Batch* batch) {
+  for (;;) {
+    const bool local_is_behind = local_.end() < remote_.end();
+    BatchSide& behind = local_is_behind ? local_ : remote_;
+    if (behind.end() >= limit) return nullptr;
+    if (behind.next_is_plain()) {
+      take_plain_runs(limit, batch);
+    } else if (!behind.append(local_is_behind ? &batch->local : &batch->remote, &batch->packed)) {
+      return &behind;
+    }
+  }
+}
+
+// Fills both lists as far as they go, then cuts them at the last permitted place.
 void BatchCompiler::add_request(Batch* batch) {
   const int64_t limit = std::min(length_, position_ + max_message_bytes_);
   const int first_local = static_cast<int>(batch->local.size());
   const int first_remote = static_cast<int>(batch->remote.size());
   local_.begin();
   remote_.begin();
-  const BatchSide* full = nullptr;
-  for (;;) {
-    if (local_.end() <= remote_.end()) {
-      if (local_.end() >= limit) break;
-      if (!local_.append(&batch->local, &batch->packed)) {
-        full = &local_;
-        break;
-      }
-    } else {
-      if (remote_.end() >= limit) break;
-      if (!remote_.append(&batch->remote, nullptr)) {
-        full = &remote_;
-        break;
-      }
-    }
-  }
+  const BatchSide* full = fill_lists(limit, batch);
   const int64_t end = std::min({local_.end(), remote_.end(), limit});
   const int64_t cut =
       end == length_ ? end : std::max(local_.latest_cut(end), remote_.latest_cut(end));
@@ -143,18 +155,6 @@ WhyCut BatchCompiler::why_cut(int64_t cut, const BatchSide* full) const {
   if (full == &local_) return WhyCut::local_sge_limit;
   if (shape_ == TransferShape::send_receive) return WhyCut::remote_sge_limit;
   return remote_.run_ended() ? WhyCut::remote_gap : WhyCut::huge_page;
-}
-
-void fill_slot(const Batch& batch, const View& local, std::byte* slot) {
-  for (const PackedPiece& piece : batch.packed) {
-    pack(local.part(piece.payload_offset, piece.bytes), slot + piece.slot_offset);
-  }
-}
-
-void drain_slot(const Batch& batch, const View& local, const std::byte* slot) {
-  for (const PackedPiece& piece : batch.packed) {
-    unpack(local.part(piece.payload_offset, piece.bytes), slot + piece.slot_offset);
-  }
 }
 
 }  // namespace sgl

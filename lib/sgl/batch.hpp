@@ -99,6 +99,8 @@ class BatchCompiler {
 
  private:
   void add_request(Batch* batch);
+  const BatchSide* fill_lists(int64_t limit, Batch* batch);
+  void take_plain_runs(int64_t limit, Batch* batch);
   WhyCut why_cut(int64_t cut, const BatchSide* full) const;
 
   BatchSide local_, remote_;

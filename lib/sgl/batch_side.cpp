@@ -51,19 +51,49 @@ void RunReader::refill() {
 void BatchSide::attach(const View& view, const SideRules& rules) {
   reader_.attach(view);
   rules_ = rules;
-  base_ = reinterpret_cast<intptr_t>(view.base);
-  page_mask_ = rules.page_bytes > 0 ? -rules.page_bytes : 0;
+  plain_ = {.shortest = rules.pack_below_bytes,
+            .longest = rules.max_segment_bytes,
+            .base = reinterpret_cast<intptr_t>(view.base),
+            .page_mask = rules.page_bytes > 0 ? -rules.page_bytes : 0};
   end_ = 0;
   begin();
+}
+
+PlainStretch BatchSide::open(std::vector<Sge>* list) {
+  const std::span<const Segment> runs = reader_.whole_runs();
+  const size_t room = std::min(runs.size(), static_cast<size_t>(rules_.max_sges - count_));
+  const size_t size = list->size();
+  PlainStretch stretch{
+      .next = runs.data(), .last = runs.data() + room, .out = nullptr, .end = end_, .rule = plain_};
+  if (stretch.has_next()) {
+    list->resize(size + room);
+    stretch.out = list->data() + size;
+  } else {
+    stretch.last = stretch.next;
+  }
+  return stretch;
+}
+
+void BatchSide::close(const PlainStretch& stretch, std::vector<Sge>* list) {
+  if (stretch.out == nullptr) return;
+  list->resize(static_cast<size_t>(stretch.out - list->data()));
+  const auto taken = static_cast<size_t>(stretch.next - reader_.whole_runs().data());
+  if (taken == 0) return;
+  reader_.take_whole(taken);
+  count_ += static_cast<int>(taken);
+  tail_runs_ = 0;
+  end_ = stretch.end;
+  piece_start_ = end_ - list->back().length;
+  piece_offset_ = list->back().offset;
 }
 
 // How much of a run that is too long for one SGE goes into the next one. The last
 // SGE of a list is not rounded here: where it ends depends on the other side too.
 int64_t BatchSide::split(const Segment& run) const {
-  const int64_t address = base_ + run.offset;
+  const int64_t address = plain_.base + run.offset;
   int64_t length = std::min(run.length, rules_.max_segment_bytes);
-  if (page_mask_ != 0)
-    length = std::min(length, (address & page_mask_) + rules_.page_bytes - address);
+  if (plain_.page_mask != 0)
+    length = std::min(length, (address & plain_.page_mask) + rules_.page_bytes - address);
   if (length == run.length || count_ + 1 == rules_.max_sges) return length;
   const int64_t aligned = ((address + length) & -rules_.split_alignment) - address;
   return aligned > 0 ? aligned : length;
@@ -87,7 +117,7 @@ void BatchSide::extend_packed(const Segment& run, Sge* tail, std::vector<PackedP
 int64_t BatchSide::latest_cut(int64_t end) const {
   if (end == end_ && reader_.run_ended()) return end;
   const int64_t beyond =
-      (base_ + piece_offset_ + end - piece_start_) & (rules_.split_alignment - 1);
+      (plain_.base + piece_offset_ + end - piece_start_) & (rules_.split_alignment - 1);
   return std::max(piece_start_, end - beyond);
 }
 
@@ -112,7 +142,7 @@ void BatchSide::trim_packed(bool last_run_gone, Sge* tail, std::vector<PackedPie
   piece.bytes = tail->length;
   if (last_run_gone) --piece.runs;
   const Segment rest{first_run_.offset, tail->length};
-  if (piece.runs > 1 || crosses_page(rest)) return;
+  if (piece.runs > 1 || plain_.crosses_page(rest)) return;
   // A single run needs no slot.
   packed->pop_back();
   *tail = {rest.offset, rest.length, false};

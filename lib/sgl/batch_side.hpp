@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace sgl {
@@ -46,6 +47,18 @@ class RunReader {
   // Whether the last take reached the end of its run; rest() may have moved on since.
   bool run_ended() const { return taken_ == 0 || taken_ == runs_[index_].length; }
 
+  // The runs read ahead of which nothing is taken yet, while between two runs; may be
+  // none. take_whole moves on by `count` > 0 of them.
+  std::span<const Segment> whole_runs() const {
+    if (!run_ended()) return {};
+    const size_t first = taken_ == 0 ? index_ : index_ + 1;
+    return {runs_.data() + first, ready_ - first};
+  }
+  void take_whole(size_t count) {
+    index_ += taken_ == 0 ? count - 1 : count;
+    taken_ = runs_[index_].length;
+  }
+
  private:
   void step();
   void refill();
@@ -69,6 +82,38 @@ struct SideRules {
   int64_t max_packed_bytes = 0;
 };
 
+// Whether a run becomes one SGE as it is: needs neither a slot nor a split.
+struct PlainRule {
+  int64_t shortest, longest;
+  int64_t base;       // address of the side's base
+  int64_t page_mask;  // the bits of an address that number its page; 0: no rule
+
+  bool crosses_page(const Segment& run) const {
+    const int64_t first = base + run.offset;
+    return ((first ^ (first + run.length - 1)) & page_mask) != 0;
+  }
+  bool holds(const Segment& run) const {
+    return run.length >= shortest && run.length <= longest && !crosses_page(run);
+  }
+};
+
+// A stretch of whole runs that each become an SGE as they are, and the room for those.
+// Exists for speed: all of it fits into registers.
+struct PlainStretch {
+  const Segment* next;
+  const Segment* last;
+  Sge* out;
+  int64_t end;  // payload offset reached
+  PlainRule rule;
+
+  bool has_next() const { return next != last && rule.holds(*next); }
+  void take() {
+    *out++ = {next->offset, next->length, false};
+    end += next->length;
+    ++next;
+  }
+};
+
 // Builds the list of one WR after the other. The vectors are the batch's and are
 // given to each call, so that a side can be copied.
 class BatchSide {
@@ -82,6 +127,16 @@ class BatchSide {
   // Takes the next piece of the payload into the list; false when there is no room.
   // Only while payload is left.
   bool append(std::vector<Sge>* list, std::vector<PackedPiece>* packed);
+  // Whether the next piece is a whole run, read ahead, that fits as it is.
+  bool next_is_plain() const {
+    const std::span<const Segment> runs = reader_.whole_runs();
+    return !runs.empty() && count_ < rules_.max_sges && plain_.holds(runs.front());
+  }
+  // append for many such pieces: open, take from the stretch, close. Between the two
+  // `list` has unused entries at its end.
+  PlainStretch open(std::vector<Sge>* list);
+  void close(const PlainStretch& stretch, std::vector<Sge>* list);
+
   // The last place at or before `end` (inside the last piece) where a WR may be cut.
   int64_t latest_cut(int64_t end) const;
   // Gives back what lies after `cut`, a place in the last piece.
@@ -92,10 +147,6 @@ class BatchSide {
   bool run_ended() const { return reader_.run_ended(); }
 
  private:
-  bool crosses_page(const Segment& piece) const {
-    const int64_t first = base_ + piece.offset;
-    return ((first ^ (first + piece.length - 1)) & page_mask_) != 0;
-  }
   int64_t split(const Segment& run) const;
   void start_packed(int64_t payload_offset, Sge* tail, std::vector<PackedPiece>* packed) const;
   void extend_packed(const Segment& run, Sge* tail, std::vector<PackedPiece>* packed);
@@ -103,8 +154,7 @@ class BatchSide {
 
   RunReader reader_;
   SideRules rules_;
-  int64_t base_ = 0;       // address of the view's base
-  int64_t page_mask_ = 0;  // the bits of an address that number its page; 0: no rule
+  PlainRule plain_{};
   int64_t end_ = 0;
   int64_t piece_start_ = 0;   // the last piece, in the payload and
   int64_t piece_offset_ = 0;  // in memory
@@ -121,7 +171,7 @@ inline bool BatchSide::append(std::vector<Sge>* list, std::vector<PackedPiece>* 
     extend_packed(run, &list->back(), packed);
   } else {
     if (count_ == rules_.max_sges) return false;
-    const bool crosses = crosses_page(run);
+    const bool crosses = plain_.crosses_page(run);
     if (length > rules_.max_segment_bytes || (crosses && !small)) length = split(run);
     list->push_back({run.offset, length, false});
     ++count_;

@@ -7,6 +7,7 @@ namespace sgl {
 
 namespace {
 
+constexpr double kAlwaysPacks = 1 << 30;  // bytes; longer than any packed SGE
 constexpr int kBlockBytes = 64;
 constexpr int kWqeSegmentBytes = 16;  // control, remote address and data segments alike
 constexpr int kSegmentsPerBlock = kBlockBytes / kWqeSegmentBytes;
@@ -101,8 +102,8 @@ int64_t pack_crossover_bytes(const CostModel& model, TransferShape shape, int sg
   const int sges = std::max(1, sges_per_wr);
   const double request_ns = model.wr_ns + (wqe_blocks(shape, sges) - 1) * model.block_ns;
   const double gain_ns = model.sge_ns + request_ns / sges - model.copy_run_ns;
-  if (gain_ns <= 0 || model.copy_byte_ns <= 0) return 0;
-  return static_cast<int64_t>(std::ceil(gain_ns / model.copy_byte_ns));
+  if (gain_ns <= 0) return 0;
+  return static_cast<int64_t>(std::ceil(std::min(gain_ns / model.copy_byte_ns, kAlwaysPacks)));
 }
 
 SglRules rules_for(const CostModel& model, TransferShape shape, const SglLimits& limits) {

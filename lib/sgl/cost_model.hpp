@@ -50,7 +50,7 @@ double predict_registration_ns(const CostModel& model, int64_t bytes, int64_t pa
 
 // The length in bytes below which a run, one of many such neighbours, is cheaper
 // copied into a packed SGE than sent by an SGE of its own, in WRs of `sges_per_wr`
-// SGEs. 0: never. The value for SglRules::pack_below_bytes.
+// SGEs. 0: a copy never pays. The value for SglRules::pack_below_bytes.
 int64_t pack_crossover_bytes(const CostModel& model, TransferShape shape, int sges_per_wr);
 
 // The rules with what the model decides filled in; limits as for BatchCompiler.
