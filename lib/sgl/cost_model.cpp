@@ -28,6 +28,7 @@ CostModel CostModel::device() {
           .wr_ns = 60,
           .block_ns = 10,
           .sge_ns = 40,
+          .remote_sge_ns = 40,
           .byte_ns = 0.08,
           .copy_run_ns = 4,
           .copy_byte_ns = 0.1,
@@ -40,7 +41,8 @@ CostModel CostModel::cross_memory() {
           .completion_ns = 0,
           .wr_ns = 600,
           .block_ns = 0,
-          .sge_ns = 40,
+          .sge_ns = 25,
+          .remote_sge_ns = 200,
           .byte_ns = 0.1,
           .copy_run_ns = 4,
           .copy_byte_ns = 0.1,
@@ -68,9 +70,10 @@ std::vector<int> full_block_sge_counts(TransferShape shape, int limit) {
 
 double predict_request_ns(const CostModel& model, const WorkRequest& request) {
   const int further_blocks = wqe_blocks(request.shape, request.local_count) - 1;
-  const int entries = request.local_count + request.remote_count;
-  return model.wr_ns + further_blocks * model.block_ns + entries * model.sge_ns +
-         static_cast<double>(request.bytes) * model.byte_ns;
+  const bool has_remote_list = request.shape == TransferShape::send_receive;
+  const int remote_entries = has_remote_list ? request.remote_count : 0;
+  return model.wr_ns + further_blocks * model.block_ns + request.local_count * model.sge_ns +
+         remote_entries * model.remote_sge_ns + static_cast<double>(request.bytes) * model.byte_ns;
 }
 
 double predict_packing_ns(const CostModel& model, const Batch& batch) {

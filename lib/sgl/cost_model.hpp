@@ -17,16 +17,18 @@ struct CostModel {
   double completion_ns;         // polling the one completion of a batch
   double wr_ns;                 // building and processing one WR, its first block included
   double block_ns;              // each further 64-byte block of a WR
-  double sge_ns;                // each entry of a list, local or remote
+  double sge_ns;                // each entry of the local list
+  double remote_sge_ns;         // each entry of a send's remote list; a remote range is in wr_ns
   double byte_ns;               // moving one byte
   double copy_run_ns;           // packing or unpacking: each run of memory
   double copy_byte_ns;          //   and each byte
   double registration_ns;       // registering a region
   double registration_page_ns;  //   and each page of it
 
-  // A 100 Gb/s adapter of the mlx5 family.
+  // A 100 Gb/s adapter of the mlx5 family. Assumed values, not measured.
   static CostModel device();
   // process_vm_readv between two processes of a node; a WR is one system call.
+  // Measured by perf/micro/cost_bench.
   static CostModel cross_memory();
 };
 

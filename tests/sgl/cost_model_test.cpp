@@ -34,6 +34,7 @@ TEST(CostModel, BatchIsTheSumOfItsParts) {
                         .wr_ns = 10,
                         .block_ns = 5,
                         .sge_ns = 2,
+                        .remote_sge_ns = 4,
                         .byte_ns = 1,
                         .copy_run_ns = 3,
                         .copy_byte_ns = 0.5,
@@ -42,10 +43,12 @@ TEST(CostModel, BatchIsTheSumOfItsParts) {
   Batch batch;
   EXPECT_EQ(predict_batch_ns(model, batch), 0);
   batch.wrs.push_back({TransferShape::write_gather, 0, 3, 0, 1, 0, 100, WhyCut::end});
-  EXPECT_DOUBLE_EQ(predict_batch_ns(model, batch), 1100 + 10 + 5 + 4 * 2 + 100);
+  EXPECT_DOUBLE_EQ(predict_batch_ns(model, batch), 1100 + 10 + 5 + 3 * 2 + 100);
   batch.packed.push_back({0, 40, 0, 4});
   EXPECT_DOUBLE_EQ(predict_packing_ns(model, batch), 4 * 3 + 40 * 0.5);
-  EXPECT_DOUBLE_EQ(predict_batch_ns(model, batch), 1223 + 32);
+  EXPECT_DOUBLE_EQ(predict_batch_ns(model, batch), 1221 + 32);
+  batch.wrs.push_back({TransferShape::send_receive, 3, 1, 1, 2, 100, 10, WhyCut::end});
+  EXPECT_DOUBLE_EQ(predict_batch_ns(model, batch), 1253 + 10 + 2 + 2 * 4 + 10);
   EXPECT_DOUBLE_EQ(predict_registration_ns(model, 4097, 4096), 50 + 2 * 7);
   EXPECT_DOUBLE_EQ(predict_registration_ns(model, 0, 4096), 0);
 }
