@@ -98,12 +98,8 @@ Result<Node> load_node(std::string_view text);
 Result<Node> restrict_node(const Node& node, std::span<const int> os_indexes);
 
 // A compact form for the other ranks of the node: same build of the library on
-// both sides. Bounds and nesting are checked on the way in (SGLCOLL_ERR_ARG).
+// both sides. Everything is checked on the way in (SGLCOLL_ERR_ARG).
 std::vector<std::byte> serialise_node(const Node& node);
 Result<Node> deserialise_node(std::span<const std::byte> bytes);
-
-// The first thing that makes `node` not a model as described above, for models
-// that came from outside. O(PUs x levels).
-Status check_node(const Node& node);
 
 }  // namespace sgl

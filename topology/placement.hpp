@@ -4,6 +4,8 @@
 
 #include "topology/node.hpp"
 
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,14 +29,15 @@ struct PlacementRequest {
 };
 
 struct RankPlacement {
-  int home_pu = -1;           // OS index: the first PU of the core that the map gave the rank
+  int home_pu = -1;           // OS index: the PU that the map gave the rank
   std::vector<int> bind_set;  // OS indexes, ascending; empty: not bound
 };
 
-// One placement a rank, by rank. Deterministic. O(ranks + PUs).
+// One placement a rank, by rank. Deterministic. O(ranks x PUs of its bind set + domains x
+// cores).
 //
 // Without binding, or bound to a domain above the core, ranks beyond the number of
-// cores share cores in turn. SGLCOLL_ERR_ARG, with a text for the user of a
+// cores share cores, on other PUs of theirs first. SGLCOLL_ERR_ARG, with a text for the user of a
 // launcher, when ranks < 1, when more ranks than cores (PUs) are to be bound to
 // cores (PUs), or when the machine lacks the level that the map or binding names.
 Result<std::vector<RankPlacement>> place_ranks(const Node& node, const PlacementRequest& request);

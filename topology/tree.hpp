@@ -27,7 +27,8 @@ struct RankTree {
 // the least. Children are listed coarse levels first, since those subtrees are the
 // slowest to reach, and larger subtrees first within a level.
 //
-// Depth: at most the sum over the levels of ceil(log_2(domains with ranks)).
+// Depth: at most the sum over the levels of ceil(log_radix(n)), n the most domains
+// with ranks that one domain of the level above has.
 // O(P log P + PUs). Source: MPI's multilevel broadcast trees (Karonis et al., 2000).
 // SGLCOLL_ERR_ARG for no ranks, a root out of range or a radix below 2.
 Result<RankTree> shape_tree(const Node& node, std::span<const int> pu_of_rank, int root,
