@@ -10,14 +10,19 @@
 namespace sgl {
 namespace {
 
+// An address of another process in the form that the kernel wants.
+void* foreign_pointer(uint64_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): never followed
+}
+
 // Segments of one side as the kernel takes them. Addresses are computed as integers:
 // the base of the other process need not lie in any object of this one.
-void fill_list(std::span<const Sge> segments, const std::byte* base, std::vector<iovec>* list) {
+void fill_list(std::span<const Sge> segments, uint64_t base, std::vector<iovec>* list) {
   list->clear();
   for (const Sge& segment : segments) {
     assert(!segment.packed);
-    auto address = reinterpret_cast<uintptr_t>(base) + static_cast<uintptr_t>(segment.offset);
-    list->push_back({reinterpret_cast<void*>(address), static_cast<size_t>(segment.length)});
+    uint64_t address = base + static_cast<uint64_t>(segment.offset);
+    list->push_back({foreign_pointer(address), static_cast<size_t>(segment.length)});
   }
 }
 
@@ -49,7 +54,7 @@ class Remainder {
 
 int read_remote_word(pid_t pid, uint64_t address, uint64_t* word) {
   iovec local = {word, sizeof *word};
-  iovec remote = {reinterpret_cast<void*>(address), sizeof *word};
+  iovec remote = {foreign_pointer(address), sizeof *word};
   ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
   if (got < 0) return errno;
   return got == sizeof *word ? 0 : EIO;
@@ -61,7 +66,7 @@ Status CrossMemoryReader::read(const CrossMemorySource& source, const Batch& bat
   for (const WorkRequest& request : batch.wrs) {
     fill_list(local.subspan(static_cast<size_t>(request.first_local),
                             static_cast<size_t>(request.local_count)),
-              local_base, &local_);
+              reinterpret_cast<uint64_t>(local_base), &local_);
     fill_list(remote.subspan(static_cast<size_t>(request.first_remote),
                              static_cast<size_t>(request.remote_count)),
               source.base, &remote_);

@@ -27,7 +27,7 @@ int read_remote_word(pid_t pid, uint64_t address, uint64_t* word);
 struct CrossMemorySource {
   int rank;  // for error texts
   pid_t pid;
-  std::byte* base;  // in that process; remote offsets of the batch count from here
+  uint64_t base;  // address in that process; remote offsets of the batch count from here
 };
 
 // Executes batches. Keeps its lists between calls, so it allocates only while they grow.

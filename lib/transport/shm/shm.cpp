@@ -108,6 +108,7 @@ Status ShmSetup::exchange(const Entry& mine, std::vector<Entry>* all) {
 Status ShmSetup::connect() {
   const std::vector<int>& node = bootstrap_.node_ranks;
   std::vector<FdAddress> addresses;
+  addresses.reserve(node.size());
   for (int rank : node)
     addresses.push_back({rank, card_of(rank).socket_name, card_of(rank).secret});
   auto self =
@@ -142,7 +143,7 @@ Status ShmSetup::add_peer(size_t index, FdParcel& parcel) {
     SGL_TRY(check_sealed_memfd(parcel.arena.get(), card.arena_bytes, peer.rank));
     peer.arena_fd = std::move(parcel.arena);
     peer.arena_bytes = card.arena_bytes;
-    peer.arena_base = reinterpret_cast<std::byte*>(card.arena_base);
+    peer.arena_base = card.arena_base;
   }
   int place = static_cast<int>(parts_.peers.size());
   SGL_TRY(parts_.liveness.watch(place, peer.pid, std::move(parcel.connection), &peer.watched));

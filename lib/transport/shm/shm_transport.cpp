@@ -148,10 +148,8 @@ Post ShmTransport::post(int peer, const Batch& batch, std::byte* local_base,
   for (const WorkRequest& request : batch.wrs)
     if (request.shape != TransferShape::send_receive) return Post::failed;
   if (bytes_read_since_progress_ >= kCrossMemoryBytes) return Post::busy;
-  CrossMemorySource source{target->rank, target->pid, nullptr};
-  uint64_t base = remote.address;
-  if (remote.key == kArenaKey) base += reinterpret_cast<uint64_t>(target->arena_base);
-  source.base = reinterpret_cast<std::byte*>(base);
+  uint64_t base = remote.address + (remote.key == kArenaKey ? target->arena_base : 0);
+  CrossMemorySource source{target->rank, target->pid, base};
   Status status = reader_.read(source, batch, local_base);
   bytes_read_since_progress_ += batch.bytes;
   if (!status.ok()) look_for_dead();
@@ -210,7 +208,7 @@ int ShmTransport::bury_doomed(TransportSink& sink) {
     }
     peer.stage = ShmPeer::Stage::failed;
     --doomed_;
-    sink.on_peer_failed(peer.rank, peer.why.copy());
+    sink.on_peer_failed(peer.rank, std::move(peer.why));
     ++events;
   }
   return events;

@@ -24,8 +24,8 @@ struct ShmPeer {
   OwnedFd watched;        // by Liveness
   OwnedFd arena_fd;
   uint64_t arena_bytes = 0;
-  std::byte* arena_base = nullptr;  // in its address space
-  Mapping arena;                    // in ours, once asked for
+  uint64_t arena_base = 0;  // address in its process
+  Mapping arena;            // in ours, once asked for
   bool arena_refused = false;
   bool blocked = false;  // a send found the ring full
   bool drain = false;    // it died: what it sent before still counts

@@ -109,6 +109,29 @@ TEST(ShmBulk, lists_on_both_sides_match_a_byte_by_byte_copy) {
   EXPECT_TRUE(report.all_passed()) << report.text();
 }
 
+TEST(ShmBulk, lists_longer_than_the_kernel_takes_are_read_in_several_calls) {
+  ProcessReport report = run_processes(2, [](int rank, const Allgather& allgather) {
+    auto transport = open_shm(rank, 2, allgather);
+    RecordingSink sink;
+    constexpr int64_t kBytes = 60'000;
+    std::vector<std::byte> mine = pattern(2 * kBytes, 17);
+    auto memories = gather_all(allgather, expose_run(*transport, mine.data(), 2 * kBytes));
+    std::mt19937 random(3);
+    Batch batch =
+        batch_of(random_list(random, kBytes, 20), random_list(random, kBytes, 30), kBytes);
+    ASSERT_GT(batch.remote.size(), 2048U);
+    std::vector<std::byte> target(2 * kBytes), expected(2 * kBytes);
+    copy_slowly(batch, expected.data(), mine.data());
+    ASSERT_EQ(
+        transport->post(1 - rank, batch, target.data(), memories[static_cast<size_t>(1 - rank)], 1),
+        Post::done);
+    EXPECT_TRUE(complete(*transport, sink, 1).ok());
+    EXPECT_TRUE(target == expected);
+    barrier(allgather);
+  });
+  EXPECT_TRUE(report.all_passed()) << report.text();
+}
+
 TEST(ShmBulk, arena_memory_can_be_read_without_mapping_it) {
   setenv("SGLCOLL_SHM_PATH", "cma", 1);
   ProcessReport report = run_processes(2, [](int rank, const Allgather& allgather) {
