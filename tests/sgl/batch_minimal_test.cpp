@@ -127,7 +127,7 @@ Case small_case(Random& random) {
 
 TEST(BatchMinimal, AsFewRequestsAsAnExhaustiveSearchFinds) {
   const uint64_t seed = std::random_device{}();
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 10000; ++i) {
     Random random(seed + static_cast<uint64_t>(i));
     const Case c = small_case(random);
     ASSERT_EQ(compiled_requests(c), fewest_requests(c))

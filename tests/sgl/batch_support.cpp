@@ -1,5 +1,7 @@
 #include "sgl/batch_support.hpp"
 
+#include "support/random_type.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -79,9 +81,24 @@ void collect_offsets(const LayoutNode& node, int64_t base, std::vector<int64_t>*
   }
 }
 
+// An array of a random datatype, whose oracle is its type map.
+Side random_typed_side(Random& random, int64_t max_bytes) {
+  Side side;
+  while (side.layout.empty()) {
+    const RandomType type =
+        random_type(random, {.max_elements = std::max<int64_t>(1, max_bytes / 8)});
+    const int64_t count = draw(random, 1, 3);
+    side.layout = type.type->array_layout(count);
+    side.offsets = array_offsets(type, count);
+  }
+  return side;
+}
+
 Side random_side(Random& random, int64_t max_bytes) {
+  if (chance(random, 40)) return random_typed_side(random, max_bytes);
   Side side;
   side.layout = random_layout(random, max_bytes);
+  side.offsets = payload_offsets(side.layout);
   return side;
 }
 
@@ -137,8 +154,8 @@ void set_bases(Case* c, std::byte* local, std::byte* remote) {
   c->local.base = local;
   c->remote.base = remote;
   for (Side* side : {&c->local, &c->remote}) {
-    const std::vector<int64_t> all = payload_offsets(side->layout);
-    side->addresses.assign(all.begin() + side->offset, all.begin() + side->offset + side->length);
+    const auto first = side->offsets.begin() + side->offset;
+    side->addresses.assign(first, first + side->length);
     for (int64_t& address : side->addresses) {
       address += reinterpret_cast<intptr_t>(side->base);
     }

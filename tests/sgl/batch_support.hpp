@@ -28,9 +28,10 @@ std::vector<int64_t> payload_offsets(const Layout& layout);
 // A range of a layout's payload at a base, with the address of each of its bytes.
 struct Side {
   Layout layout;
+  std::vector<int64_t> offsets;  // of each payload byte of the layout, by an oracle
   std::byte* base = nullptr;
   int64_t offset = 0, length = 0;
-  std::vector<int64_t> addresses;
+  std::vector<int64_t> addresses;  // of the range
 
   View view() const { return {base, &layout, offset, length}; }
   // Whether the payload goes on at position p without a gap (p in the view, not 0).
@@ -52,8 +53,8 @@ struct Case {
   int64_t max_packed() const;
 };
 
-// Random layouts, equal subranges and limits. The bases are null until set_bases,
-// which the addresses follow.
+// Random layouts, some of them of random datatypes, equal subranges and limits. The bases are null
+// until set_bases, which the addresses follow.
 Case random_case(Random& random, int64_t max_bytes);
 void set_bases(Case* c, std::byte* local, std::byte* remote);
 
