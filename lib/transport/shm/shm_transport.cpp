@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include <unistd.h>
+
 namespace sgl {
 namespace {
 
@@ -47,13 +49,16 @@ TransportLimits limits_of(const ShmParts& parts) {
 
 }  // namespace
 
-ShmTransport::ShmTransport(ShmParts parts) : parts_(std::move(parts)), limits_(limits_of(parts_)) {
+ShmTransport::ShmTransport(ShmParts parts)
+    : parts_(std::move(parts)), limits_(limits_of(parts_)), owner_(getpid()) {
   constexpr size_t kCompletionsAtOnce = 64;
   completions_.reserve(kCompletionsAtOnce);
   delivering_.reserve(kCompletionsAtOnce);
 }
 
+// A child that was forked holds a copy of the object; its end is not the rank's.
 ShmTransport::~ShmTransport() {
+  if (getpid() != owner_) return;
   parts_.segment.header().closed.store(1, std::memory_order_release);
   for (ShmPeer& peer : parts_.peers) wake(peer.segment.header().sleeping);
 }
@@ -82,8 +87,10 @@ Post ShmTransport::send_message(int peer, const MessageHeader& header, const Vie
 int ShmTransport::drain(size_t index, TransportSink& sink, int at_most) {
   ShmPeer& peer = parts_.peers[index];
   RingConsumer& ring = parts_.inbound[index];
+  // The sink may fail the peer, after which nothing more of it is delivered.
+  const ShmPeer::Stage stage = peer.stage;
   int delivered = 0;
-  while (delivered < at_most && ring.ready()) {
+  while (delivered < at_most && peer.stage == stage && ring.ready()) {
     RingMessage message;
     if (!ring.front(&message)) {
       doom(peer,

@@ -86,6 +86,7 @@ class ShmTransport final : public Transport {
 
   ShmParts parts_;
   TransportLimits limits_;
+  pid_t owner_;
   CrossMemoryReader reader_;
   int64_t bytes_read_since_progress_ = 0;
   std::vector<Completion> completions_, delivering_;

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace sgl::test {
@@ -181,6 +182,61 @@ TEST(ShmFailure, peer_that_leaves_is_reported_after_its_last_message) {
       EXPECT_TRUE(progress_until(*transport, sink, [&] { return !sink.failures.empty(); }));
       EXPECT_EQ(sink.messages.size(), 1U);
       EXPECT_NE(sink.failures[0].status.text().find("has finalized"), std::string::npos);
+    }
+    barrier(allgather);
+  });
+  EXPECT_TRUE(report.all_passed()) << report.text();
+}
+
+TEST(ShmFailure, forked_child_that_ends_takes_nothing_with_it) {
+  ProcessReport report = run_processes(2, [](int rank, const Allgather& allgather) {
+    auto transport = open_shm(rank, 2, allgather);
+    RecordingSink sink;
+    pid_t child = fork();
+    if (child == 0) {
+      transport.reset();
+      _exit(0);
+    }
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    barrier(allgather);
+    EXPECT_EQ(transport->send_message(1 - rank, header_of(5), nullptr), Post::done);
+    EXPECT_TRUE(progress_until(*transport, sink, [&] { return !sink.messages.empty(); }));
+    for (int i = 0; i < 20'000; ++i) transport->progress(sink);
+    EXPECT_TRUE(sink.failures.empty());
+    barrier(allgather);
+  });
+  EXPECT_TRUE(report.all_passed()) << report.text();
+}
+
+// A sink that fails the peer while it is told of its first message.
+class BreakingSink final : public TransportSink {
+ public:
+  explicit BreakingSink(Transport& transport) : transport_(transport) {}
+  void on_message(int peer, const MessageHeader&, std::span<const std::byte>) override {
+    ++messages;
+    transport_.fail_peer(peer, error(SGLCOLL_ERR_PEER_FAILED, "enough"));
+  }
+  void on_complete(uint64_t, Status) override {}
+  void on_peer_failed(int, Status) override { ++failures; }
+
+  int messages = 0, failures = 0;
+
+ private:
+  Transport& transport_;
+};
+
+TEST(ShmFailure, peer_failed_by_the_sink_is_heard_no_more) {
+  ProcessReport report = run_processes(2, [](int rank, const Allgather& allgather) {
+    auto transport = open_shm(rank, 2, allgather);
+    for (uint32_t i = 0; rank == 1 && i < 5; ++i) {
+      EXPECT_EQ(transport->send_message(0, header_of(i), nullptr), Post::done);
+    }
+    barrier(allgather);
+    if (rank == 0) {
+      BreakingSink sink(*transport);
+      for (int i = 0; i < 10; ++i) transport->progress(sink);
+      EXPECT_EQ(sink.messages, 1);
+      EXPECT_EQ(sink.failures, 1);
     }
     barrier(allgather);
   });
