@@ -30,7 +30,7 @@ CostModel CostModel::device() {
           .sge_ns = 40,
           .remote_sge_ns = 40,
           .byte_ns = 0.08,
-          .copy_run_ns = 4,
+          .copy_run_ns = 2,
           .copy_byte_ns = 0.1,
           .registration_ns = 20'000,
           .registration_page_ns = 200};
@@ -44,7 +44,7 @@ CostModel CostModel::cross_memory() {
           .sge_ns = 25,
           .remote_sge_ns = 200,
           .byte_ns = 0.1,
-          .copy_run_ns = 4,
+          .copy_run_ns = 2,
           .copy_byte_ns = 0.1,
           .registration_ns = 0,
           .registration_page_ns = 0};
