@@ -55,30 +55,47 @@ Piece piece_of(const Layout& layout) {
   return piece;
 }
 
-// Where the copy behind the last one would be; no value when that overflows.
-bool next_copy(const Piece& piece, int64_t* offset) {
-  int64_t reach = 0;
-  return checked_mul(piece.count, piece.stride, &reach) && checked_add(piece.offset, reach, offset);
+// Whether `whole`, itself a loop, is what `pieces` has copies of.
+bool is_copy(const Piece& whole, const Piece& pieces) {
+  if (pieces.shape.node().kind != LayoutKind::loop) return false;
+  return whole.same_but_offset(piece_of(pieces.shape));
 }
 
-// Makes `second`, which follows `first` in the payload, part of `first`.
+// Whether a copy `count` strides behind the piece's offset would be at `offset`.
+bool follows(const Piece& piece, int64_t count, int64_t stride, int64_t offset) {
+  int64_t reach = 0, expected = 0;
+  return checked_mul(count, stride, &reach) && checked_add(piece.offset, reach, &expected) &&
+         expected == offset;
+}
+
+// Makes `second`, which follows `first` in the payload, part of `first`: a run
+// that continues a run, or copies that continue copies of the same at the same gap.
 bool absorb(Piece* first, const Piece& second) {
   if (first->is_run() && second.is_run()) {
     if (first->offset + first->length != second.offset) return false;
     first->length += second.length;
     return true;
   }
-  if (first->count == 1 && second.count == 1) return false;
-  const int64_t stride = first->count > 1 ? first->stride : second.stride;
-  if (second.count > 1 && second.stride != stride) return false;
-  if (!first->same_base(second)) return false;
-  int64_t expected = 0;
-  Piece with_stride = *first;
-  with_stride.stride = stride;
-  if (!next_copy(with_stride, &expected) || expected != second.offset) return false;
-  first->stride = stride;
-  first->count += second.count;
-  return true;
+  if (first->count > 1 && follows(*first, first->count, first->stride, second.offset)) {
+    const bool same_base = first->same_base(second);
+    if (same_base && (second.count == 1 || second.stride == first->stride)) {
+      first->count += second.count;
+      return true;
+    }
+    if (second.count > 1 && is_copy(second, *first)) {
+      ++first->count;
+      return true;
+    }
+  }
+  if (second.count > 1 && follows(*first, 1, second.stride, second.offset) &&
+      (first->count == 1 ? first->same_base(second) : is_copy(*first, second))) {
+    const int64_t offset = first->offset;
+    *first = second;
+    first->offset = offset;
+    ++first->count;
+    return true;
+  }
+  return false;
 }
 
 // Adds a piece; one that completes its predecessor may complete the one before.
@@ -110,12 +127,13 @@ Layout copies_at(std::vector<int64_t> displacements, const Layout& child) {
   return NodeFactory::indexed(std::move(displacements), child).shifted(first);
 }
 
-// Stretches of equal pieces become one layout each.
-std::vector<Layout> grouped(const std::vector<Piece>& pieces) {
+// Stretches of equal pieces become one layout each; `only_seqs`: of equal seqs.
+std::vector<Layout> grouped(const std::vector<Piece>& pieces, bool only_seqs) {
   std::vector<Layout> layouts;
   for (size_t begin = 0; begin < pieces.size();) {
     size_t end = begin + 1;
-    while (end < pieces.size() && pieces[begin].same_but_offset(pieces[end])) ++end;
+    const bool groups = !only_seqs || pieces[begin].shape.node().kind == LayoutKind::seq;
+    while (groups && end < pieces.size() && pieces[begin].same_but_offset(pieces[end])) ++end;
     if (end == begin + 1) {
       layouts.push_back(pieces[begin].layout());
     } else {
@@ -159,30 +177,6 @@ void push_flat(std::vector<Piece>* pieces, const Layout& layout) {
   }
 }
 
-bool same_but_shifted(const Layout& a, const Layout& b) {
-  return a.size() == b.size() && a.node().kind == b.node().kind && a.run_count() == b.run_count() &&
-         at_zero(a) == at_zero(b);
-}
-
-// Equal seqs one after the other become copies of one, as a repetition of the
-// type would be, before flattening hides them.
-std::vector<Layout> gather_equal_seqs(std::vector<Layout> children) {
-  std::vector<Layout> gathered;
-  for (size_t begin = 0; begin < children.size();) {
-    size_t end = begin + 1;
-    std::vector<int64_t> displacements = {children[begin].node().first};
-    const bool seq = children[begin].node().kind == LayoutKind::seq;
-    while (seq && end < children.size() && same_but_shifted(children[begin], children[end])) {
-      displacements.push_back(children[end++].node().first);
-    }
-    gathered.push_back(end == begin + 1
-                           ? std::move(children[begin])
-                           : copies_at(std::move(displacements), at_zero(children[begin])));
-    begin = end;
-  }
-  return gathered;
-}
-
 }  // namespace
 
 Layout Layout::loop(int64_t count, int64_t stride, const Layout& child) {
@@ -207,15 +201,18 @@ Layout Layout::loop(int64_t count, int64_t stride, const Layout& child) {
 }
 
 Layout Layout::seq(std::vector<Layout> children) {
-  std::erase_if(children, [](const Layout& child) { return child.empty(); });
-  if (children.empty()) return {};
-  if (children.size() == 1) return children[0];
-  children = gather_equal_seqs(std::move(children));
-  if (children.size() == 1) return children[0];
+  // Equal children become copies, as repeating the type would make them, before
+  // flattening hides what they are.
+  std::vector<Piece> whole;
+  for (const Layout& child : children) {
+    if (!child.empty()) push(&whole, piece_of(child));
+  }
+  children = grouped(whole, true);
+  if (children.size() <= 1) return seq_of(std::move(children));
   std::vector<Piece> pieces;
   pieces.reserve(children.size());
   for (const Layout& child : children) push_flat(&pieces, child);
-  return seq_of(grouped(pieces));
+  return seq_of(grouped(pieces, false));
 }
 
 Layout Layout::indexed(std::vector<int64_t> displacements, const Layout& child) {
@@ -231,7 +228,7 @@ Layout Layout::indexed(std::vector<int64_t> displacements, const Layout& child) 
     piece.offset = displacement;
     push(&pieces, piece);
   }
-  return seq_of(grouped(pieces));
+  return seq_of(grouped(pieces, false));
 }
 
 }  // namespace sgl

@@ -24,11 +24,11 @@ uint64_t chosen_seed() {
 
 // Calls check(type, random) for every type; names the type of the first failure.
 template <class Check>
-void for_random_types(int types, Check check) {
+void for_random_types(int types, Check check, const RandomTypeLimits& limits = {}) {
   const uint64_t seed = chosen_seed();
   for (int i = 0; i < types; ++i) {
     std::mt19937_64 random(seed + static_cast<uint64_t>(i));
-    const RandomType type = random_type(random);
+    const RandomType type = random_type(random, limits);
     check(type, random);
     if (::testing::Test::HasFailure()) {
       FAIL() << "seed " << seed + static_cast<uint64_t>(i) << ": " << type.type->describe() << " = "
@@ -220,6 +220,33 @@ TEST(RandomTypes, RefuseDamagedBytesOrReadThemSafely) {
   });
   EXPECT_GT(accepted, 100);
   EXPECT_GT(refused, kTypes / 4);
+}
+
+// Large enough for parts that are moved as a whole, not copied into their parents.
+TEST(RandomTypes, OfManyPartsWalkInTypeMapOrder) {
+  int large = 0;
+  const auto check = [&](const RandomType& random_type, std::mt19937_64& random) {
+    const Type& type = *random_type.type;
+    large += type.layout.run_count() > 200 ? 1 : 0;
+    std::vector<std::byte> bytes;
+    type.layout.serialise(&bytes);
+    Result<Layout> read = Layout::deserialise(bytes);
+    ASSERT_TRUE(read.ok()) << read.status().text();
+    ASSERT_EQ(read.value(), type.layout);
+    ASSERT_EQ(type.extent, random_type.map.extent());
+    ASSERT_EQ(type.layout.run_count(),
+              static_cast<int64_t>(merged_runs(random_type.offsets).size()));
+    std::vector<int64_t> walked;
+    std::vector<Segment> segments(100);
+    Cursor cursor(read.value());
+    while (!cursor.at_end()) {
+      const size_t used = cursor.next(segments, static_cast<int64_t>(random() % 500 + 1));
+      append_offsets(std::span(segments).first(used), &walked);
+    }
+    ASSERT_EQ(walked, random_type.offsets);
+  };
+  for_random_types(5'000, check, {.max_nesting = 6, .max_elements = 4'000});
+  EXPECT_GT(large, 100);
 }
 
 TEST(RandomTypes, RepeatAsArrays) {

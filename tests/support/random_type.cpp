@@ -259,7 +259,7 @@ class Generator {
 
 RandomType random_type(std::mt19937_64& random, const RandomTypeLimits& limits) {
   Generator generator(random);
-  const auto nesting = std::uniform_int_distribution<int>(0, limits.max_nesting)(random);
+  const auto nesting = std::uniform_int_distribution<int>(1, limits.max_nesting)(random);
   Made made = generator.make(nesting, limits.max_elements);
   std::vector<int64_t> offsets = made.map.byte_offsets();
   return {std::move(made.type), std::move(made.map), std::move(offsets)};
