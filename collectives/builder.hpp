@@ -27,6 +27,8 @@ struct Builder {
   bool (*supports)(const Problem&);  // null: every problem
   Schedule (*build)(const Problem&);
   ScheduleCost (*cost)(const Problem&);
+  // Every element is reduced in an order that depends on the rank count only.
+  bool fixed_order = false;
 };
 
 // Every builder, collective by collective; the first of a collective fits any problem.
@@ -38,9 +40,9 @@ bool fits(const Builder& builder, const Problem& problem);
 
 // The choice for a problem. `forced` is SGLCOLL_ALGORITHM's text: a builder named
 // there is used, or refused with a text that says why it does not fit. on_node:
-// all ranks share memory.
-Result<const Builder*> select_builder(const Problem& problem, bool on_node,
-                                      std::string_view forced);
+// all ranks share memory. reproducible: only builders of fixed order for reductions.
+Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced,
+                                      bool reproducible = false);
 // Refuses SGLCOLL_ALGORITHM text that names no collective or builder (with the right names).
 Status check_algorithm_setting(std::string_view forced);
 

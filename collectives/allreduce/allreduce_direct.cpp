@@ -80,7 +80,8 @@ Builder allreduce_direct() {
           .on_node = true,
           .supports = nullptr,
           .build = build,
-          .cost = cost};
+          .cost = cost,
+          .fixed_order = true};
 }
 
 }  // namespace sgl

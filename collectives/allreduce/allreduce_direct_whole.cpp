@@ -58,7 +58,8 @@ Builder allreduce_direct_whole() {
           .on_node = true,
           .supports = nullptr,
           .build = build,
-          .cost = cost};
+          .cost = cost,
+          .fixed_order = true};
 }
 
 }  // namespace sgl

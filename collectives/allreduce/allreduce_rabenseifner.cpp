@@ -150,7 +150,8 @@ Builder allreduce_rabenseifner() {
           .on_node = false,
           .supports = nullptr,
           .build = build,
-          .cost = cost};
+          .cost = cost,
+          .fixed_order = true};
 }
 
 }  // namespace sgl

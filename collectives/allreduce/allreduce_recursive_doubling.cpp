@@ -130,7 +130,8 @@ Builder allreduce_recursive_doubling() {
           .on_node = false,
           .supports = nullptr,
           .build = build,
-          .cost = cost};
+          .cost = cost,
+          .fixed_order = true};
 }
 
 }  // namespace sgl

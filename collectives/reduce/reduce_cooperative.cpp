@@ -87,7 +87,8 @@ Builder reduce_cooperative() {
           .on_node = true,
           .supports = nullptr,
           .build = build,
-          .cost = cost};
+          .cost = cost,
+          .fixed_order = true};
 }
 
 }  // namespace sgl

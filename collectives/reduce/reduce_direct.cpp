@@ -67,7 +67,8 @@ Builder reduce_direct() {
           .on_node = true,
           .supports = nullptr,
           .build = build,
-          .cost = cost};
+          .cost = cost,
+          .fixed_order = true};
 }
 
 }  // namespace sgl

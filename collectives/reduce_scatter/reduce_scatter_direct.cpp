@@ -62,7 +62,8 @@ Builder reduce_scatter_direct(Collective collective) {
           .on_node = true,
           .supports = nullptr,
           .build = build,
-          .cost = cost};
+          .cost = cost,
+          .fixed_order = true};
 }
 
 }  // namespace sgl

@@ -61,10 +61,11 @@ std::string builder_names(Collective collective) {
   return names;
 }
 
-std::string fitting_names(const Problem& problem) {
+std::string builder_names(const Problem& problem, bool fixed_order) {
   std::string names;
   for (const Builder& builder : all_builders())
-    if (fits(builder, problem)) append_name(&names, builder.name);
+    if (fits(builder, problem) && (builder.fixed_order || !fixed_order))
+      append_name(&names, builder.name);
   return names;
 }
 

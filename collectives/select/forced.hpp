@@ -12,8 +12,9 @@ namespace sgl {
 // last entry of a collective counts. Fails as check_algorithm_setting does.
 Result<const Builder*> forced_builder(Collective collective, std::string_view text);
 
-// "direct, ring": the names of a collective's builders; of those that fit a problem.
+// "direct, ring": the names of a collective's builders; of those that fit a problem and,
+// where wanted, have a fixed order.
 std::string builder_names(Collective collective);
-std::string fitting_names(const Problem& problem);
+std::string builder_names(const Problem& problem, bool fixed_order);
 
 }  // namespace sgl

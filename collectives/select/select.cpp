@@ -3,41 +3,56 @@
 #include "collectives/select/forced.hpp"
 #include "collectives/select/table.hpp"
 
-#include <string>
+#include <cassert>
 
 namespace sgl {
 namespace {
 
-Status refuse(const Builder& builder, const Problem& problem) {
+bool reduces(Collective collective) {
+  return collective == Collective::reduce_scatter_block ||
+         collective == Collective::reduce_scatter || collective == Collective::allreduce ||
+         collective == Collective::reduce;
+}
+
+// Why a forced builder cannot be taken, and what can.
+Status check_forced(const Builder& builder, const Problem& problem, bool reproducible) {
   const char* collective = collective_name(problem.collective);
   if (!problem.commutative && !builder.order_preserving)
     return error(SGLCOLL_ERR_UNSUPPORTED,
                  "SGLCOLL_ALGORITHM asks for {}={}, which does not keep the order of ranks that a "
-                 "non-commutative operation needs; these do: {}",
-                 collective, builder.name, fitting_names(problem));
-  return error(SGLCOLL_ERR_UNSUPPORTED,
-               "SGLCOLL_ALGORITHM asks for {}={}, which does not support {} ranks with {} bytes; "
-               "these do: {}",
-               collective, builder.name, problem.size, problem.blocks.total(),
-               fitting_names(problem));
+                 "non-commutative operation needs: it must be one of {}",
+                 collective, builder.name, builder_names(problem, false));
+  if (reproducible && reduces(problem.collective) && !builder.fixed_order)
+    return error(SGLCOLL_ERR_UNSUPPORTED,
+                 "SGLCOLL_ALGORITHM asks for {}={}, whose order of reduction depends on the size "
+                 "or the root, with SGLCOLL_REPRODUCIBLE=1: it must be one of {}",
+                 collective, builder.name, builder_names(problem, true));
+  if (!fits(builder, problem))
+    return error(
+        SGLCOLL_ERR_UNSUPPORTED,
+        "SGLCOLL_ALGORITHM asks for {}={}, which cannot run on {} ranks: it must be one of {}",
+        collective, builder.name, problem.size, builder_names(problem, false));
+  return {};
 }
 
 }  // namespace
 
-Result<const Builder*> select_builder(const Problem& problem, bool on_node,
-                                      std::string_view forced) {
+Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced,
+                                      bool reproducible) {
   Result<const Builder*> named = forced_builder(problem.collective, forced);
   if (!named.ok()) return std::move(named.status());
   if (const Builder* builder = named.value()) {
-    if (!fits(*builder, problem)) return refuse(*builder, problem);
+    Status fit = check_forced(*builder, problem, reproducible);
+    if (!fit.ok()) return fit;
     return builder;
   }
-  const Builder* chosen = find_builder(problem.collective, table_choice(problem, on_node));
-  if (chosen && fits(*chosen, problem)) return chosen;
-  for (const Builder& builder : all_builders())
-    if (fits(builder, problem)) return &builder;
-  return error(SGLCOLL_ERR_INTERNAL, "no algorithm of {} fits {} ranks",
-               collective_name(problem.collective), problem.size);
+  // All that the table chooses on a node reduces in plain rank order, at any size.
+  const bool plain_order = reproducible && reduces(problem.collective);
+  const Builder* chosen =
+      find_builder(problem.collective,
+                   on_node || plain_order ? on_node_choice(problem) : network_choice(problem));
+  assert(chosen && fits(*chosen, problem));
+  return chosen;
 }
 
 }  // namespace sgl

@@ -7,9 +7,10 @@
 
 namespace sgl {
 
-// The name of the builder that the table prefers, whether or not it fits an
-// unusual problem. Depends only on what all ranks know alike, so never on
-// problem.rank, in_place or the blocks of gatherv and scatterv. O(1).
-std::string_view table_choice(const Problem& problem, bool on_node);
+// The name of the builder that the table prefers for ranks that share memory, and for
+// ranks that do not. The builder fits the problem. Depends only on what all ranks know
+// alike, so never on problem.rank, in_place or the blocks of gatherv and scatterv. O(1).
+std::string_view on_node_choice(const Problem& problem);
+std::string_view network_choice(const Problem& problem);
 
 }  // namespace sgl
