@@ -80,11 +80,13 @@ Schedule build(const Problem& problem) {
           .generate = [problem](Round& round) { generate(problem, round); }};
 }
 
+// Of rank 0, whose ranges hold the most folded pairs.
 ScheduleCost cost(const Problem& problem) {
   const Folding folding(problem.size);
-  const int64_t block = problem.blocks.largest();
-  if (!folding.folds()) return {.steps = folding.levels(), .bytes = (problem.size - 1) * block};
-  return {.steps = folding.levels() + 2, .bytes = 2 * (problem.size - 1) * block};
+  int64_t blocks = folding.folds() ? problem.size - 1 : 0;
+  for (int level = 0; level < folding.levels(); ++level) blocks += folding.player(1 << level);
+  return {.steps = folding.levels() + (folding.folds() ? 2 : 0),
+          .bytes = blocks * problem.blocks.largest()};
 }
 
 }  // namespace
