@@ -6,9 +6,9 @@
 // nodes deep.
 #pragma once
 
-#include <cstddef>
-
 #include "sgl/view.hpp"
+
+#include <cstddef>
 
 namespace sgl {
 

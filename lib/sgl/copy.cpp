@@ -1,0 +1,254 @@
+#include "sgl/copy.hpp"
+
+#include "sgl/copy_kernels.hpp"
+#include "sgl/layout_steps.hpp"
+#include "sgl/run_blocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sgl {
+namespace {
+
+// Memory that a struct's members are gathered from, member by member, in one go:
+// it should stay in the first-level cache.
+constexpr int64_t kMemberTileBytes = 16 << 10;
+constexpr int64_t kFewestTileCopies = 8;
+
+// The two directions: `memory` is laid out, `packed` is not.
+struct Packing {
+  static void run(std::byte* memory, std::byte* packed, int64_t length) {
+    std::memcpy(packed, memory, static_cast<size_t>(length));
+  }
+  static void grid(std::byte* memory, std::byte* packed, const RunGrid& grid) {
+    run_kernels(grid.length).pack(packed, memory, grid);
+  }
+  static void indexed(std::byte* memory, std::byte* packed, const int64_t* displacements,
+                      int64_t count, int64_t length) {
+    run_kernels(length).pack_indexed(packed, memory, displacements, count, length);
+  }
+  static void spread(std::byte* memory, int64_t stride, std::byte* packed, int64_t packed_stride,
+                     int64_t count, int64_t length) {
+    run_kernels(length).move(packed, packed_stride, memory, stride, count, length);
+  }
+};
+
+struct Unpacking {
+  static void run(std::byte* memory, std::byte* packed, int64_t length) {
+    std::memcpy(memory, packed, static_cast<size_t>(length));
+  }
+  static void grid(std::byte* memory, std::byte* packed, const RunGrid& grid) {
+    run_kernels(grid.length).unpack(memory, packed, grid);
+  }
+  static void indexed(std::byte* memory, std::byte* packed, const int64_t* displacements,
+                      int64_t count, int64_t length) {
+    run_kernels(length).unpack_indexed(memory, packed, displacements, count, length);
+  }
+  static void spread(std::byte* memory, int64_t stride, std::byte* packed, int64_t packed_stride,
+                     int64_t count, int64_t length) {
+    run_kernels(length).move(memory, stride, packed, packed_stride, count, length);
+  }
+};
+
+template <class Direction>
+void move_node(const LayoutNode& node, std::byte* memory, std::byte* packed);
+
+bool all_runs(const LayoutNode& seq) {
+  for (const Layout& child : seq.children) {
+    if (child.node().kind != LayoutKind::run) return false;
+  }
+  return true;
+}
+
+// Copies of a struct of short members: the loops are interchanged, so that each
+// member of a tile of copies is moved by one kernel.
+template <class Direction>
+bool move_members(const LayoutNode& loop, int64_t count, std::byte* memory, std::byte* packed) {
+  const LayoutNode& seq = repeated(loop);
+  const int64_t reach = std::max({std::abs(loop.stride), seq.true_ub - seq.true_lb, seq.size});
+  const int64_t tile = kMemberTileBytes / reach;
+  if (tile < kFewestTileCopies || count < kFewestTileCopies || !all_runs(seq)) return false;
+  while (count > 0) {
+    const int64_t copies = std::min(count, tile);
+    for (size_t i = 0; i < seq.children.size(); ++i) {
+      const LayoutNode& member = seq.children[i].node();
+      Direction::spread(memory + member.offset, loop.stride, packed + seq.payload_starts[i],
+                        seq.size, copies, member.length);
+    }
+    memory += copies * loop.stride;
+    packed += copies * seq.size;
+    count -= copies;
+  }
+  return true;
+}
+
+// Whole copies [first, first + count) of a loop.
+template <class Direction>
+void move_loop(const LayoutNode& loop, int64_t first, int64_t count, std::byte* memory,
+               std::byte* packed) {
+  const LayoutNode& child = repeated(loop);
+  memory += loop.offset + first * loop.stride;
+  if (child.kind == LayoutKind::run) {
+    const RunGrid row{child.length, count, loop.stride, 1, 0};
+    return Direction::grid(memory + child.offset, packed, row);
+  }
+  if (child.kind == LayoutKind::loop && repeated(child).kind == LayoutKind::run) {
+    const LayoutNode& run = repeated(child);
+    const RunGrid grid{run.length, child.count, child.stride, count, loop.stride};
+    return Direction::grid(memory + child.offset + run.offset, packed, grid);
+  }
+  if (child.kind == LayoutKind::seq && move_members<Direction>(loop, count, memory, packed)) return;
+  for (int64_t i = 0; i < count; ++i) {
+    move_node<Direction>(child, memory + i * loop.stride, packed + i * child.size);
+  }
+}
+
+template <class Direction>
+void move_indexed(const LayoutNode& indexed, int64_t first, int64_t count, std::byte* memory,
+                  std::byte* packed) {
+  const LayoutNode& child = repeated(indexed);
+  const int64_t* displacements = indexed.displacements.data() + first;
+  if (child.kind == LayoutKind::run) {
+    return Direction::indexed(memory + child.offset, packed, displacements, count, child.length);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    move_node<Direction>(child, memory + displacements[i], packed + i * child.size);
+  }
+}
+
+// Whole copies or children [first, first + count).
+template <class Direction>
+void move_children(const LayoutNode& node, int64_t first, int64_t count, std::byte* memory,
+                   std::byte* packed) {
+  if (count <= 0) return;
+  switch (node.kind) {
+    case LayoutKind::loop:
+      return move_loop<Direction>(node, first, count, memory, packed);
+    case LayoutKind::indexed:
+      return move_indexed<Direction>(node, first, count, memory, packed);
+    default:
+      break;
+  }
+  for (int64_t i = first; i < first + count; ++i) {
+    const LayoutNode& child = child_of(node, i);
+    move_node<Direction>(child, memory, packed);
+    packed += child.size;
+  }
+}
+
+// The whole payload of a node.
+template <class Direction>
+void move_node(const LayoutNode& node, std::byte* memory, std::byte* packed) {
+  if (node.kind == LayoutKind::run) {
+    return Direction::run(memory + node.offset, packed, node.length);
+  }
+  move_children<Direction>(node, 0, child_count(node), memory, packed);
+}
+
+// Payload bytes [skip, skip + length) of a node; length > 0.
+template <class Direction>
+void move_part(const LayoutNode& node, int64_t skip, int64_t length, std::byte* memory,
+               std::byte* packed) {
+  if (node.kind == LayoutKind::run) {
+    return Direction::run(memory + node.offset + skip, packed, length);
+  }
+  if (length == node.size) return move_node<Direction>(node, memory, packed);
+  ChildPosition start = locate(node, skip);
+  if (start.skip > 0) {
+    const LayoutNode& child = child_of(node, start.index);
+    const int64_t bytes = std::min(length, child.size - start.skip);
+    move_part<Direction>(child, start.skip, bytes, memory + moved_by(node, start.index), packed);
+    packed += bytes;
+    length -= bytes;
+    skip += bytes;
+    ++start.index;
+  }
+  if (length == 0) return;
+  // The last copy or child is a part when the range ends inside it.
+  const ChildPosition end = skip + length == node.size ? ChildPosition{child_count(node), 0}
+                                                       : locate(node, skip + length);
+  move_children<Direction>(node, start.index, end.index - start.index, memory, packed);
+  if (end.skip > 0) {
+    move_part<Direction>(child_of(node, end.index), 0, end.skip, memory + moved_by(node, end.index),
+                         packed + length - end.skip);
+  }
+}
+
+void pack_to(const RunBlock& block, int64_t runs, std::byte* packed) {
+  const RunKernels& kernels = run_kernels(block.length);
+  if (block.displacements != nullptr) {
+    return kernels.pack_indexed(packed, block.first, block.displacements, runs, block.length);
+  }
+  kernels.pack(packed, block.first, {block.length, runs, block.stride, 1, 0});
+}
+
+void unpack_from(const RunBlock& block, int64_t runs, const std::byte* packed) {
+  const RunKernels& kernels = run_kernels(block.length);
+  if (block.displacements != nullptr) {
+    return kernels.unpack_indexed(block.first, packed, block.displacements, runs, block.length);
+  }
+  kernels.unpack(block.first, packed, {block.length, runs, block.stride, 1, 0});
+}
+
+void move_equal(const RunBlock& to, const RunBlock& from, int64_t runs) {
+  if (to.displacements == nullptr && from.displacements == nullptr) {
+    return run_kernels(to.length).move(to.first, to.stride, from.first, from.stride, runs,
+                                       to.length);
+  }
+  for (int64_t i = 0; i < runs; ++i) {
+    std::memcpy(to.run(i), from.run(i), static_cast<size_t>(to.length));
+  }
+}
+
+// Moves the runs that the two blocks allow at once, at most `length` bytes; returns
+// the bytes moved.
+int64_t move_blocks(const RunBlock& to, const RunBlock& from, int64_t length) {
+  const int64_t shorter = std::min(to.length, from.length);
+  if (length < shorter) {
+    std::memcpy(to.run(0), from.run(0), static_cast<size_t>(length));
+    return length;
+  }
+  const int64_t most = length / shorter;
+  int64_t runs;
+  if (to.length == from.length) {
+    runs = std::min({most, to.count, from.count});
+    move_equal(to, from, runs);
+  } else if (to.length < from.length) {
+    runs = std::min({most, to.count, from.length / shorter});
+    unpack_from(to, runs, from.run(0));
+  } else {
+    runs = std::min({most, from.count, to.length / shorter});
+    pack_to(from, runs, to.run(0));
+  }
+  return runs * shorter;
+}
+
+}  // namespace
+
+void pack(const View& view, std::byte* packed) {
+  if (view.length == 0) return;
+  move_part<Packing>(view.layout->node(), view.offset, view.length, view.base, packed);
+}
+
+void unpack(const View& view, const std::byte* packed) {
+  if (view.length == 0) return;
+  // Unpacking only reads `packed`; the type is that of the direction it shares code with.
+  move_part<Unpacking>(view.layout->node(), view.offset, view.length, view.base,
+                       const_cast<std::byte*>(packed));
+}
+
+void copy(const View& to, const View& from) {
+  if (to.length == 0) return;
+  if (std::byte* packed = contiguous_address(to)) return pack(from, packed);
+  if (const std::byte* packed = contiguous_address(from)) return unpack(to, packed);
+  BlockWalker to_walker(to);
+  BlockWalker from_walker(from);
+  for (int64_t left = to.length; left > 0;) {
+    const int64_t bytes = move_blocks(to_walker.block(), from_walker.block(), left);
+    left -= bytes;
+    to_walker.take(bytes);
+    from_walker.take(bytes);
+  }
+}
+
+}  // namespace sgl

@@ -1,0 +1,3 @@
+// The copy kernels for AVX-512.
+#define SGLCOLL_COPY_ISA copy_avx512
+#include "sgl/copy_loops.hpp"
