@@ -94,7 +94,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder allgather_recursive_doubling(Collective collective) {
   return {.collective = collective,
           .name = "recursive_doubling",
-          .source = "Thakur, Rabenseifner, Gropp 2005, section 4.1",
+          .source = "Thakur, Rabenseifner, Gropp 2005",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,

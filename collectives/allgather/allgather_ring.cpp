@@ -44,7 +44,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder allgather_ring(Collective collective) {
   return {.collective = collective,
           .name = "ring",
-          .source = "Thakur, Rabenseifner, Gropp 2005, section 4.1",
+          .source = "Thakur, Rabenseifner, Gropp 2005",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,

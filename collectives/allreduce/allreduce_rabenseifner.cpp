@@ -145,7 +145,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder allreduce_rabenseifner() {
   return {.collective = Collective::allreduce,
           .name = "rabenseifner",
-          .source = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005, section 4.5",
+          .source = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,

@@ -125,7 +125,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder allreduce_recursive_doubling() {
   return {.collective = Collective::allreduce,
           .name = "recursive_doubling",
-          .source = "Thakur, Rabenseifner, Gropp 2005, section 4.5",
+          .source = "Thakur, Rabenseifner, Gropp 2005",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,

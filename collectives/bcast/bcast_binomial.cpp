@@ -7,7 +7,7 @@ namespace sgl {
 Builder bcast_binomial() {
   return {.collective = Collective::bcast,
           .name = "binomial",
-          .source = "Thakur, Rabenseifner, Gropp 2005, section 4.2",
+          .source = "Thakur, Rabenseifner, Gropp 2005",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,

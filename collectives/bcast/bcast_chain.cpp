@@ -42,7 +42,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder bcast_chain() {
   return {.collective = Collective::bcast,
           .name = "chain",
-          .source = "pipelined chain: Pjesivac-Grbovic et al. 2007, section 3",
+          .source = "pipelined chain: Pjesivac-Grbovic et al. 2007",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,

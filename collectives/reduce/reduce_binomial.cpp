@@ -87,7 +87,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder reduce_binomial() {
   return {.collective = Collective::reduce,
           .name = "binomial",
-          .source = "Thakur, Rabenseifner, Gropp 2005, section 4.4",
+          .source = "Thakur, Rabenseifner, Gropp 2005",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,

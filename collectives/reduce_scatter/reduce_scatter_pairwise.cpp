@@ -79,7 +79,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder reduce_scatter_pairwise(Collective collective) {
   return {.collective = collective,
           .name = "pairwise",
-          .source = "Thakur, Rabenseifner, Gropp 2005, section 4.3",
+          .source = "Thakur, Rabenseifner, Gropp 2005",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,

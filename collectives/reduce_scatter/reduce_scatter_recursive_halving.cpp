@@ -142,7 +142,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder reduce_scatter_recursive_halving(Collective collective) {
   return {.collective = collective,
           .name = "recursive_halving",
-          .source = "Thakur, Rabenseifner, Gropp 2005, section 4.3",
+          .source = "Thakur, Rabenseifner, Gropp 2005",
           .order_preserving = false,
           .on_node = false,
           .supports = nullptr,

@@ -48,7 +48,7 @@ ScheduleCost cost(const Problem& problem) {
 Builder scatter_binomial() {
   return {.collective = Collective::scatter,
           .name = "binomial",
-          .source = "Chan, Heimlich, Purkayastha, van de Geijn 2007, section 3",
+          .source = "Chan, Heimlich, Purkayastha, van de Geijn 2007",
           .order_preserving = true,
           .on_node = false,
           .supports = nullptr,
