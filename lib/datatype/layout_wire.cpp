@@ -22,7 +22,9 @@ namespace {
 
 constexpr std::byte kVersion{1};
 constexpr int64_t kReference = 5;  // behind the last LayoutKind
-constexpr int kMaxDepth = 8192;
+// Types nest 255 constructors at most, each of which adds a seq and a loop that moves
+// it, and a path has 61 loops of two or more copies before the size is beyond 2^61.
+constexpr int kMaxDepth = 700;
 
 class Writer {
  public:

@@ -64,7 +64,7 @@ TypePtr basic_type(Basic basic);
 
 // The constructors: as the C functions of the same names, arguments checked,
 // with a text that names the bad one. A size, bound or displacement beyond 2^61
-// bytes, which leaves room for sums, gives SGLCOLL_ERR_COUNT; more than 1000
+// bytes, which leaves room for sums, gives SGLCOLL_ERR_COUNT; more than 255
 // constructors one inside the other give SGLCOLL_ERR_UNSUPPORTED.
 Result<TypePtr> type_contiguous(int64_t count, const TypePtr& old_type);
 Result<TypePtr> type_vector(int64_t count, int64_t block_length, int64_t stride,

@@ -122,6 +122,24 @@ TEST(Wire, RefusesEndlessNesting) {
   EXPECT_FALSE(Layout::deserialise(bytes).ok());
 }
 
+TEST(Wire, TakesTheDeepestTypesThatCanBeMade) {
+  // Members that neither merge nor repeat, and too many to be copied into the next type.
+  std::vector<TypePtr> types = {int32()};
+  for (int i = 0; i < 70; ++i) types.push_back(i % 2 ? float64() : int32());
+  while (types[0]->nesting < 255) {
+    Numbers displacements = {0};
+    for (int64_t i = 0; i < 70; ++i) displacements.push_back(types[0]->extent + i * i * 8 + 1);
+    types[0] = structure(Numbers(71, 1), displacements, types);
+  }
+  const Layout& layout = types[0]->layout;
+  EXPECT_GT(layout.node().depth, 250);
+  std::vector<std::byte> bytes;
+  layout.serialise(&bytes);
+  Result<Layout> read = Layout::deserialise(bytes);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read.value(), layout);
+}
+
 TEST(Wire, RefusesSizesBeyond64Bits) {
   // 64 loops of 2^62 copies each, none apart, of a run of 1 byte.
   std::vector<std::byte> bytes = {std::byte{1}};

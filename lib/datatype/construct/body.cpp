@@ -10,7 +10,7 @@ namespace {
 
 // Sizes and offsets stay within it, so sums of a few of them do not overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 61;
-constexpr int kMaxNesting = 1000;
+constexpr int kMaxNesting = 255;
 
 // [low, high), which are within the limit, and its copy `reach` further on.
 bool within(int64_t low, int64_t high, int64_t reach) {
