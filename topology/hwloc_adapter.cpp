@@ -4,6 +4,8 @@
 #include "topology/node_build.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -194,7 +196,7 @@ Result<Node> load_node(std::string_view given) {
   if (!topology.ok()) return std::move(topology.status());
   SGL_TRY(set_source(topology.value().get(), source, text));
   if (hwloc_topology_load(topology.value().get()) != 0)
-    return error(SGLCOLL_ERR_ARG, "hwloc cannot load the topology \"{:.80}\": {}", text,
+    return error(SGLCOLL_ERR_ARG, "hwloc cannot load the topology {}: {}", name_of(source, text),
                  strerror(errno));
   return Converter(topology.value().get()).convert(name_of(source, text));
 }

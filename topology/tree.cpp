@@ -42,7 +42,8 @@ class TreeBuilder {
   }
 
  private:
-  // The domain of a rank at the level of this depth; all ranks without a place are in one.
+  // The domain of a rank at the level of this depth. All ranks without a place are in one
+  // that no other rank is in, at every level.
   int domain_of(int rank, size_t depth) const {
     if (places_[rank] == kNowhere) return -2;
     return node_.pus[places_[rank]].domain[static_cast<size_t>(node_.levels[depth])];
@@ -53,19 +54,18 @@ class TreeBuilder {
                                                           : *std::ranges::min_element(ranks);
   }
 
-  // `ranks`, by place, share a domain of the level of this depth: connects the leaders of
-  // its parts and each part in itself. Recursion is at most one call a level deep.
+  // Connects the leaders of the domains that `ranks` (by place) have at the level of this
+  // depth, and the ranks of each domain. Recursion is at most one call a level deep.
   void connect(std::span<const int> ranks, size_t depth) {
     const int leader = leader_of(ranks);
-    if (depth + 1 == node_.levels.size()) {
+    if (depth == node_.levels.size()) {
       std::vector<int> members(ranks.begin(), ranks.end());
       std::ranges::stable_partition(members, [&](int rank) { return rank == leader; });
       return add_knomial(members, radix_, &tree_);
     }
     std::vector<std::span<const int>> parts;
     for (size_t begin = 0, end = 0; begin < ranks.size(); begin = end) {
-      while (end < ranks.size() &&
-             domain_of(ranks[end], depth + 1) == domain_of(ranks[begin], depth + 1))
+      while (end < ranks.size() && domain_of(ranks[end], depth) == domain_of(ranks[begin], depth))
         ++end;
       parts.push_back(ranks.subspan(begin, end - begin));
     }
