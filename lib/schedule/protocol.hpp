@@ -4,13 +4,14 @@
 //
 // A protocol is two short sequences of micro-steps, one for each end. An end runs
 // its sequence in order, from the start of its step; the step is done when the
-// sequence is. Control messages (expose, grant, notify, announce) are buffered and
+// sequence is. Control messages (expose, grant, notify) are buffered and
 // never block. Payload is not buffered.
 #pragma once
 
 #include "base/status.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace sgl {
@@ -51,19 +52,22 @@ struct Protocol {
 
 const Protocol& protocol_of(Shape shape);
 
-// What an end waits for before it may pass a micro-step.
-struct MicroRule {
-  const char* name;
-  // The peer must have come as far as this micro-step; the micro-step itself: no wait.
+const char* micro_step_name(MicroStep step);
+
+// What the peer must have done before an end may pass a micro-step.
+struct Wait {
   MicroStep partner;
-  bool moves;  // the payload moves here
+  // The peer has passed `partner`, or else has only come to it (it waits there).
+  bool passed;
 };
-const MicroRule& micro_rule(MicroStep step);
+std::optional<Wait> wait_of(MicroStep step, bool at_sender);
+
+bool moves_payload(MicroStep step);
 
 // Whether the sequences are safe by themselves, whatever the speed of the two ends:
-// they end, the payload moves exactly once, not before the end that it is moved
-// from or to by its peer has said so, and each end's last micro-step comes after the
-// move (so that "the step is done" means that its slice is its rank's again). O(1).
+// they end, the payload moves exactly once and not before the end whose memory the peer
+// touches has allowed it, and each end's last micro-step comes after the move (so that
+// "the step is done" means that its slice is its rank's again).
 Status check_protocol(const Protocol& protocol);
 
 }  // namespace sgl
