@@ -1,0 +1,34 @@
+// sglrun: starts the ranks of a job on this machine and serves them PMIx.
+#include "sglrun/job.hpp"
+#include "sglrun/options.hpp"
+#include "sglrun/supervisor.hpp"
+
+#include <cstdio>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace {
+
+// Later descriptors must not take the place of a standard one that was closed.
+void open_standard_descriptors() {
+  int fd;
+  do {
+    fd = open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd < 3);
+  if (fd >= 3) close(fd);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace sgl::run;
+  open_standard_descriptors();
+  CommandLine line = read_command_line(argc, argv);
+  if (!line.run) {
+    fmt::print(line.exit_status == 0 ? stdout : stderr, "{}", line.text);
+    return line.exit_status;
+  }
+  return supervise([&line](const Worker& worker) { return Job(line.options, worker).run(); });
+}

@@ -1,0 +1,158 @@
+#include "sglrun/options.hpp"
+
+#include "sglrun/hosts.hpp"
+
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+
+namespace sgl::run {
+namespace {
+
+constexpr int kUsageError = 2;
+
+// What CLI11 fills before the options that depend on each other are settled.
+struct Raw {
+  int ranks = 0;  // 0: not given
+  std::vector<std::string> hosts;
+  std::string hostfile;
+  std::vector<std::string> environment;
+  std::string on_failure = "abort";
+  bool quiet = false;
+  bool verbose = false;
+};
+
+void declare(CLI::App& app, Options& options, Raw& raw) {
+  app.add_option("-n,--np", raw.ranks,
+                 "ranks to start, also -np (default: the slots of the hosts, or 1)")
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--host", raw.hosts, "hosts as NAME[:SLOTS],...; only this machine is accepted")
+      ->delimiter(',');
+  app.add_option("--hostfile", raw.hostfile, "file with a line `NAME [slots=N]` a host");
+  app.add_option("--map-by", options.map_by,
+                 "where the next rank goes: slot, core, numa, l3, package or node")
+      ->check(CLI::IsMember({"slot", "core", "numa", "l3", "package", "node"}));
+  app.add_option("--bind-to", options.bind_to,
+                 "processors of a rank: none, core, numa, l3 or package")
+      ->check(CLI::IsMember({"none", "core", "numa", "l3", "package"}));
+  app.add_flag("--report-bindings", options.report_bindings, "print the processors of each rank");
+  app.add_option("-x", raw.environment, "set NAME=VALUE for the ranks, or require that NAME is set")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--wdir", options.working_directory, "directory that the ranks start in")
+      ->check(CLI::ExistingDirectory);
+  app.add_flag("--tag-output", options.tag_output, "start each line with [RANK:out] or [RANK:err]");
+  app.add_option("--output-filename", options.output_prefix,
+                 "write the output of rank R to the file PREFIX.R instead");
+  app.add_option("--timeout", options.timeout_s, "end the job after SECONDS, with exit status 124")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--on-failure", raw.on_failure,
+                 "when a rank fails: abort (end the job) or continue")
+      ->check(CLI::IsMember({"abort", "continue"}));
+  CLI::Option* quiet = app.add_flag("-q,--quiet", raw.quiet, "print no message about failed ranks");
+  app.add_flag("--verbose", raw.verbose, "print each rank's start and end")->excludes(quiet);
+  app.set_version_flag("--version", "sglrun " SGLRUN_VERSION);
+  app.footer(
+      "Exit status: that of the first rank that fails (128+N if signal N killed it), 124 after "
+      "--timeout, 126 or 127 if PROGRAM cannot be started, 2 on a wrong option.");
+}
+
+// The index of PROGRAM in argv: the first word that is neither an option nor an
+// option's value. Rewrites -np, which getopt-like parsers take for `-n p`.
+int find_program(const CLI::App& app, std::vector<std::string>& words) {
+  size_t i = 1;
+  for (; i < words.size(); ++i) {
+    std::string& word = words[i];
+    if (word == "-np") word = "--np";
+    if (word == "--") return static_cast<int>(i + 1);
+    if (word.size() < 2 || word[0] != '-') break;
+    bool is_long = word[1] == '-';
+    const CLI::Option* option =
+        app.get_option_no_throw(is_long ? word.substr(0, word.find('=')) : word);
+    bool value_follows = option && option->get_items_expected_max() > 0 &&
+                         (!is_long || word.find('=') == std::string::npos);
+    if (value_follows) ++i;
+  }
+  return static_cast<int>(i);
+}
+
+Status settle_environment(const std::vector<std::string>& wishes, Options* options) {
+  for (const std::string& wish : wishes) {
+    size_t equals = wish.find('=');
+    std::string name = wish.substr(0, equals);
+    if (name.empty())
+      return error(SGLCOLL_ERR_ARG, "-x {}: a name must stand before the '='", wish);
+    if (equals != std::string::npos) {
+      options->environment.emplace_back(name, wish.substr(equals + 1));
+      continue;
+    }
+    const char* value = std::getenv(name.c_str());
+    if (!value)
+      return error(SGLCOLL_ERR_ARG, "-x {}: it is not set in the environment; use -x {}=VALUE",
+                   name, name);
+    options->environment.emplace_back(name, value);
+  }
+  return {};
+}
+
+Status settle_ranks(const Raw& raw, Options* options) {
+  int slots = 0;
+  SGL_TRY(count_local_slots(raw.hosts, raw.hostfile, &slots));
+  options->ranks = raw.ranks ? raw.ranks : std::max(slots, 1);
+  if (slots && raw.ranks > slots)
+    return error(SGLCOLL_ERR_ARG,
+                 "-n {}: the hosts given have {} slots; raise the slots or lower -n", raw.ranks,
+                 slots);
+  return {};
+}
+
+Status settle(const Raw& raw, Options* options) {
+  SGL_TRY(settle_ranks(raw, options));
+  SGL_TRY(settle_environment(raw.environment, options));
+  options->on_failure = raw.on_failure == "continue" ? OnFailure::keep_going : OnFailure::abort;
+  if (raw.quiet) options->verbosity = Verbosity::quiet;
+  if (raw.verbose) options->verbosity = Verbosity::verbose;
+  if (options->command.empty()) return error(SGLCOLL_ERR_ARG, "no program to run was given");
+  return {};
+}
+
+CommandLine usage_error(const std::string& text) {
+  CommandLine line;
+  line.text = fmt::format("sglrun: {}\nsglrun: `sglrun --help` lists the options\n", text);
+  line.exit_status = kUsageError;
+  return line;
+}
+
+}  // namespace
+
+CommandLine read_command_line(int argc, char** argv) {
+  CLI::App app(
+      "sglrun [OPTION...] PROGRAM [ARGUMENT...]\nStarts the ranks of a parallel program on this "
+      "machine.",
+      "sglrun");
+  CommandLine line;
+  Raw raw;
+  declare(app, line.options, raw);
+  std::vector<std::string> words(argv, argv + argc);
+  int program = std::min(find_program(app, words), argc);
+  line.options.command.assign(words.begin() + program, words.end());
+  // CLI11 wants the words last first.
+  std::vector<std::string> own(words.rend() - program, words.rend() - 1);
+  if (!own.empty() && own.front() == "--") own.erase(own.begin());
+  try {
+    app.parse(std::move(own));
+  } catch (const CLI::CallForHelp&) {
+    line.text = app.help();
+    return line;
+  } catch (const CLI::CallForVersion& version) {
+    line.text = std::string(version.what()) + "\n";
+    return line;
+  } catch (const CLI::ParseError& wrong) {
+    return usage_error(wrong.what());
+  }
+  if (Status status = settle(raw, &line.options); !status.ok()) return usage_error(status.text());
+  line.run = true;
+  return line;
+}
+
+}  // namespace sgl::run

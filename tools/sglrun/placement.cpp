@@ -1,0 +1,28 @@
+#include "sglrun/placement.hpp"
+
+#include "topology/placement.hpp"
+
+namespace sgl::run {
+
+Result<std::vector<std::vector<int>>> place(const Options& options) {
+  std::vector<std::vector<int>> processors(static_cast<size_t>(options.ranks));
+  if (options.bind_to == "none" && options.map_by == "slot") return processors;
+  Result<Node> node = discover_node();
+  if (!node.ok()) return std::move(node.status());
+  Result<MapBy> map_by = parse_map_by(options.map_by);
+  if (!map_by.ok()) return std::move(map_by.status());
+  Result<BindTo> bind_to = parse_bind_to(options.bind_to);
+  if (!bind_to.ok()) return std::move(bind_to.status());
+  Result<std::vector<RankPlacement>> places =
+      place_ranks(node.value(), {options.ranks, map_by.value(), bind_to.value()});
+  if (!places.ok()) return std::move(places.status());
+  for (size_t rank = 0; rank < processors.size(); ++rank)
+    processors[rank] = places.value()[rank].bind_set;
+  return processors;
+}
+
+std::string describe_binding(std::span<const int> processors) {
+  return processors.empty() ? "not bound" : "bound to processors " + format_pu_set(processors);
+}
+
+}  // namespace sgl::run
