@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +27,9 @@ struct ProcessEvents {
   std::condition_variable changed;
   std::vector<int> failed_ranks;  // in the order reported, each once
 };
+
+// How much later than a fence's end the news of the death that ended it may come.
+constexpr std::chrono::seconds kDeathNewsDelay{1};
 
 // Never destroyed: PMIx's thread may still run while static objects go.
 ProcessEvents& process_events() {
@@ -211,8 +215,12 @@ Status PmixBoot::fence(bool collect) {
 
   ProcessEvents& events = process_events();
   std::unique_lock lock(events.mutex);
-  events.changed.wait(lock, [&] { return fence->done || !events.failed_ranks.empty(); });
-  if (!events.failed_ranks.empty())
+  auto rank_failed = [&] { return !events.failed_ranks.empty(); };
+  events.changed.wait(lock, [&] { return fence->done || rank_failed(); });
+  // A fence that ended without a dead rank may be heard of before the death is.
+  if (fence->done && fence->status != PMIX_SUCCESS)
+    events.changed.wait_for(lock, kDeathNewsDelay, rank_failed);
+  if (rank_failed())
     return error(SGLCOLL_ERR_PEER_FAILED, "rank {}: rank {} died before all ranks had met", rank(),
                  events.failed_ranks.front());
   if (fence->status != PMIX_SUCCESS)

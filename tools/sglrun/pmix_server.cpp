@@ -83,10 +83,15 @@ pmix_status_t client_aborted(const pmix_proc_t* proc, void* object, int status,
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-// All ranks are here, so what this node gave is what all gave.
-pmix_status_t fence(const pmix_proc_t*, size_t, const pmix_info_t*, size_t, char* data,
-                    size_t bytes, pmix_modex_cbfunc_t done, void* done_data) {
-  if (done) done(PMIX_SUCCESS, data, bytes, done_data, nullptr, nullptr);
+// All ranks are here, so what this node gave is what all gave. libpmix completes
+// a fence without the ranks that died in it and says so in an attribute.
+pmix_status_t fence(const pmix_proc_t*, size_t, const pmix_info_t* info, size_t info_count,
+                    char* data, size_t bytes, pmix_modex_cbfunc_t done, void* done_data) {
+  pmix_status_t status = PMIX_SUCCESS;
+  for (size_t i = 0; i < info_count; ++i)
+    if (PMIX_CHECK_KEY(&info[i], PMIX_LOCAL_COLLECTIVE_STATUS) && info[i].value.type == PMIX_STATUS)
+      status = info[i].value.data.status;
+  if (done) done(status, data, bytes, done_data, nullptr, nullptr);
   return PMIX_SUCCESS;
 }
 
