@@ -1,0 +1,104 @@
+#include "schedule/cases.hpp"
+
+#include <random>
+
+#include <fmt/format.h>
+
+namespace sgl::test {
+namespace {
+
+constexpr int64_t kUnknownBytes = 77;
+
+std::vector<int64_t> block_bytes(const Case& of) {
+  std::mt19937_64 random(of.seed);
+  std::vector<int64_t> bytes;
+  for (int block = 0; block < of.size; ++block) {
+    const int64_t drawn = static_cast<int64_t>(random() % (2 * of.elements + 1));
+    int64_t elements = 0;
+    switch (of.counts) {
+      case Counts::uniform:
+        elements = of.elements;
+        break;
+      case Counts::irregular:
+        elements = drawn;
+        break;
+      case Counts::some_zero:
+        elements = random() % 2 ? drawn : 0;
+        break;
+      case Counts::all_zero:
+        break;
+    }
+    bytes.push_back(elements * of.grain);
+  }
+  return bytes;
+}
+
+Blocks blocks_for(const Case& of, int rank) {
+  const int64_t elements = of.counts == Counts::all_zero ? 0 : of.elements;
+  if (of.collective == Collective::barrier) return Blocks::uniform(of.size, 0);
+  if (of.collective == Collective::allreduce || of.collective == Collective::reduce ||
+      of.collective == Collective::bcast)
+    return Blocks::uniform(1, elements * of.grain);
+  if (!has_irregular_blocks(of.collective)) return Blocks::uniform(of.size, elements * of.grain);
+  std::vector<int64_t> bytes = block_bytes(of);
+  if (is_rooted(of.collective) && rank != of.root)
+    for (int block = 0; block < of.size; ++block)
+      if (block != rank) bytes[block] = kUnknownBytes;
+  return Blocks::per_rank(bytes);
+}
+
+}  // namespace
+
+bool is_reduction(Collective collective) {
+  return collective == Collective::reduce_scatter_block ||
+         collective == Collective::reduce_scatter || collective == Collective::allreduce ||
+         collective == Collective::reduce;
+}
+
+bool is_rooted(Collective collective) {
+  switch (collective) {
+    case Collective::reduce:
+    case Collective::bcast:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool has_irregular_blocks(Collective collective) {
+  return collective == Collective::allgatherv || collective == Collective::reduce_scatter ||
+         collective == Collective::gatherv || collective == Collective::scatterv;
+}
+
+std::vector<Problem> problems_of(const Case& of) {
+  std::vector<Problem> problems;
+  for (int rank = 0; rank < of.size; ++rank) {
+    Problem problem;
+    problem.collective = of.collective;
+    problem.rank = rank;
+    problem.size = of.size;
+    problem.root = of.root;
+    problem.blocks = blocks_for(of, rank);
+    problem.grain = of.grain;
+    problem.in_place = of.in_place;
+    problem.commutative = of.commutative;
+    problem.chunk_bytes = of.chunk_bytes;
+    problems.push_back(problem);
+  }
+  return problems;
+}
+
+std::string describe(const Case& of) {
+  static constexpr const char* kCounts[] = {"uniform", "irregular", "some_zero", "all_zero"};
+  return fmt::format(
+      "{} of {} ranks, root {}, {} counts of {} elements (seed {}), grain {}{}{}, chunks of {}",
+      collective_name(of.collective), of.size, of.root, kCounts[static_cast<int>(of.counts)],
+      of.elements, of.seed, of.grain, of.in_place ? ", in place" : "",
+      of.commutative ? "" : ", not commutative", of.chunk_bytes);
+}
+
+}  // namespace sgl::test

@@ -1,0 +1,36 @@
+// Cases: collective problems of all ranks, for the tests of schedules.
+#pragma once
+
+#include "schedule/problem.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sgl::test {
+
+enum class Counts { uniform, irregular, some_zero, all_zero };
+
+struct Case {
+  Collective collective = Collective::barrier;
+  int size = 1;
+  int root = 0;
+  Counts counts = Counts::uniform;
+  int64_t elements = 1;  // of a block (irregular: about as many), before the grain
+  int64_t grain = 1;
+  bool in_place = false;
+  bool commutative = true;
+  int64_t chunk_bytes = 128 << 10;
+  uint64_t seed = 1;  // of irregular counts
+};
+
+bool is_reduction(Collective collective);
+bool is_rooted(Collective collective);
+bool has_irregular_blocks(Collective collective);  // the v forms and reduce_scatter
+
+// The problems of ranks 0 .. size - 1. Blocks that a rank cannot know (gatherv and
+// scatterv, below the root) have wrong sizes, so that who looks at them is found out.
+std::vector<Problem> problems_of(const Case& of);
+std::string describe(const Case& of);
+
+}  // namespace sgl::test

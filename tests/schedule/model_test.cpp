@@ -1,0 +1,132 @@
+// Every builder, proved by the verifier at 1 to 64 ranks and at both levels.
+#include "collectives/builder.hpp"
+#include "schedule/cases.hpp"
+#include "schedule/verifier.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sgl::test {
+namespace {
+
+// Small cases are lowered in all ways, of the large ones each sixth in all and the others
+// in one, to keep the whole under a minute and a half.
+VerifyOptions lowering(const Case& of, int number) {
+  VerifyOptions options{
+      .lowered = true, .shape = {}, .seed = of.seed + static_cast<uint64_t>(number)};
+  const int turn = number % (kPayloadShapeCount + 1);
+  if (of.size > 12 && turn < kPayloadShapeCount) options.shape = static_cast<Shape>(turn);
+  return options;
+}
+
+std::string verify_case(const Builder& builder, const Case& of, const VerifyOptions& options) {
+  const std::vector<Problem> problems = problems_of(of);
+  std::vector<Schedule> schedules;
+  for (const Problem& problem : problems) {
+    if (!fits(builder, problem)) return {};
+    schedules.push_back(builder.build(problem));
+  }
+  const Status status =
+      verify(problems, schedules, {.lowered = lowered, .shape = {}, .seed = of.seed + of.size});
+  return status.ok() ? "" : fmt::format("{} {}: {}", builder.name, describe(of), status.text());
+}
+
+// Which roots: all of few ranks, of many the ends, the middle and an odd one.
+std::vector<int> roots(const Case& of) {
+  if (!is_rooted(of.collective)) return {0};
+  std::vector<int> list;
+  if (of.size <= 9)
+    for (int root = 0; root < of.size; ++root) list.push_back(root);
+  else
+    list = {0, of.size / 2 - 1, of.size - 1};
+  return list;
+}
+
+std::vector<Counts> counts_for(const Case& of) {
+  if (of.collective == Collective::barrier) return {Counts::uniform};
+  if (has_irregular_blocks(of.collective))
+    return {Counts::uniform, Counts::irregular, Counts::some_zero, Counts::all_zero};
+  return {Counts::uniform, Counts::all_zero};
+}
+
+struct Extent {
+  int64_t elements, chunk_bytes;
+};
+// Fewer elements than ranks, and enough for several chunks.
+std::vector<Extent> extents(const Case& of) {
+  if (of.collective == Collective::barrier || of.counts == Counts::all_zero) return {{1, 64}};
+  return {{3, 128 << 10}, {307, 1024}};
+}
+
+// Calls `check` for every variant of the collective at a size.
+template <class Check>
+void for_each_case(Collective collective, int size, Check check) {
+  Case of{.collective = collective, .size = size};
+  for (int root : roots(of))
+    for (int variant = 0; variant < 4; ++variant) {
+      of.root = root;
+      of.in_place = variant & 1;
+      of.commutative = !(variant & 2);
+      if (!of.commutative && !is_reduction(collective)) continue;
+      if (of.in_place && (collective == Collective::bcast || collective == Collective::barrier))
+        continue;
+      for (Counts counts : counts_for(of)) {
+        of.counts = counts;
+        for (const Extent& extent : extents(of)) {
+          of.elements = extent.elements;
+          of.chunk_bytes = extent.chunk_bytes;
+          of.seed = static_cast<uint64_t>(size * 10 + variant);
+          for (int64_t grain : {1, 4, 12}) {
+            of.grain = grain;
+            // What does not reduce has no elements; large sizes take turns.
+            if (!is_reduction(collective) && grain > 1) continue;
+            if (size > 16 && grain != std::vector<int64_t>{1, 4, 12}[(size + variant) % 3] &&
+                is_reduction(collective))
+              continue;
+            check(of);
+          }
+        }
+      }
+    }
+}
+
+class Model : public testing::TestWithParam<int> {};
+
+TEST_P(Model, IsRightAtEverySize) {
+  const Builder& builder = all_builders()[static_cast<size_t>(GetParam())];
+  int cases = 0, failures = 0;
+  double slowest = 0;
+  std::string slowest_case;
+  for (int size = 1; size <= 64; ++size)
+    for_each_case(builder.collective, size, [&](const Case& of) {
+      if (failures >= 3) return;
+      const auto start = std::chrono::steady_clock::now();
+      const std::string failure = verify_case(builder, of, lowering(of, cases));
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      ++cases;
+      if (took.count() > slowest) {
+        slowest = took.count();
+        slowest_case = describe(of);
+      }
+      if (failure.empty()) return;
+      ++failures;
+      ADD_FAILURE() << failure;
+    });
+  std::printf("%d cases, the slowest took %.1f ms: %s\n", cases, slowest * 1e3,
+              slowest_case.c_str());
+}
+
+std::string builder_name(const testing::TestParamInfo<int>& info) {
+  const Builder& builder = all_builders()[static_cast<size_t>(info.param)];
+  return std::string(collective_name(builder.collective)) + "_" + builder.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryBuilder, Model,
+                         testing::Range(0, static_cast<int>(all_builders().size())), builder_name);
+
+}  // namespace
+}  // namespace sgl::test
