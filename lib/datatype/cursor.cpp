@@ -39,6 +39,23 @@ void fill(const LayoutNode& node, int64_t index, int64_t copies, int64_t base, i
   for (int64_t i = 0; i < copies; ++i) segments[i] = {base + displacements[i], length};
 }
 
+// Writes the runs of a seq of runs from child `index` on, as far as they fit. Returns
+// how many; 0 for another seq.
+int64_t fill_from_seq(const LayoutNode& node, int64_t index, int64_t base,
+                      std::span<Segment> segments, int64_t max_bytes) {
+  const auto& offsets = node.run_offsets;
+  const auto& starts = node.payload_starts;
+  size_t child = static_cast<size_t>(index), used = 0;
+  for (; child < offsets.size() && used < segments.size(); ++child, ++used) {
+    const int64_t end = child + 1 < starts.size() ? starts[child + 1] : node.size;
+    const int64_t length = end - starts[child];
+    if (length > max_bytes) break;
+    max_bytes -= length;
+    segments[used] = {base + offsets[child], length};
+  }
+  return static_cast<int64_t>(used);
+}
+
 }  // namespace
 
 void Cursor::attach(const Layout& layout) {
@@ -87,13 +104,21 @@ void Cursor::step_to_next_run() {
   run_ = {0, 0};
 }
 
-// With the current run used up: the following whole runs of the innermost
-// frame, when all its copies are one run; they are never adjacent to each other.
-int64_t Cursor::take_copies(std::span<Segment> segments, int64_t max_bytes) {
+// With the current run used up: the following whole runs of the innermost node, when
+// it has nothing but runs; no two of them are adjacent. Leaves the last as the current
+// one, used up.
+size_t Cursor::take_runs(std::span<Segment> segments, int64_t max_bytes) {
   if (frames_.empty()) return 0;
   Frame& frame = frames_.back();
   const LayoutNode& node = *frame.node;
-  if (node.kind == LayoutKind::seq) return 0;
+  if (node.kind == LayoutKind::seq) {
+    const int64_t taken = fill_from_seq(node, frame.index + 1, frame.offset, segments, max_bytes);
+    frame.index += taken;
+    for (const Segment& segment : segments.first(static_cast<size_t>(taken))) {
+      position_ += segment.length;
+    }
+    return static_cast<size_t>(taken);
+  }
   const LayoutNode& run = node.children[0].node();
   if (run.kind != LayoutKind::run) return 0;
   const int64_t copies = std::min({node.count - frame.index - 1,
@@ -102,7 +127,7 @@ int64_t Cursor::take_copies(std::span<Segment> segments, int64_t max_bytes) {
   fill(node, frame.index + 1, copies, frame.offset + run.offset, run.length, segments.data());
   frame.index += copies;
   position_ += copies * run.length;
-  return copies;
+  return static_cast<size_t>(copies);
 }
 
 size_t Cursor::next(std::span<Segment> segments, int64_t max_bytes) {
@@ -120,11 +145,9 @@ size_t Cursor::next(std::span<Segment> segments, int64_t max_bytes) {
     position_ += length;
     run_ = {run_.offset + length, run_.length - length};
     if (run_.length > 0) break;
-    const int64_t copies = take_copies(segments.subspan(used), max_bytes);
-    if (copies > 0) {
-      used += static_cast<size_t>(copies);
-      max_bytes -= copies * segments[used - 1].length;
-    }
+    const int64_t before = position_;
+    used += take_runs(segments.subspan(used), max_bytes);
+    max_bytes -= position_ - before;
     step_to_next_run();
   }
   return used;

@@ -48,7 +48,7 @@ class Cursor {
   };
   void descend(const LayoutNode* node, int64_t offset, int64_t within);
   void step_to_next_run();
-  int64_t take_copies(std::span<Segment> segments, int64_t max_bytes);
+  size_t take_runs(std::span<Segment> segments, int64_t max_bytes);
 
   Layout layout_;
   int64_t position_ = 0;

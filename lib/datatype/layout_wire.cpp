@@ -142,6 +142,8 @@ class Reader {
     for (int64_t i = 0; i < count; ++i) {
       Layout child;
       if (!node(depth + 1, &child) || !checked_add(size, child.size(), &size)) return false;
+      const bool runs = i > 0 && child.contiguous() && children.back().contiguous();
+      if (runs && children.back().true_ub() == child.true_lb()) return false;
       children.push_back(std::move(child));
     }
     int64_t lowest = children[0].true_lb(), highest = children[0].true_ub();

@@ -7,6 +7,10 @@
 namespace sgl {
 namespace {
 
+// Fewer equal runs within a longer seq stay runs, so that a seq of blocks of irregular
+// lengths is a seq of runs throughout, which is quick to walk.
+constexpr size_t kMinGroupedRuns = 4;
+
 // `count` copies, `stride` apart, of a run of `length` bytes or, when that is 0,
 // of `shape`, whose first payload byte is at 0. A part of a seq before it
 // becomes a node, so that merging and counting up allocate nothing.
@@ -127,22 +131,28 @@ Layout copies_at(std::vector<int64_t> displacements, const Layout& child) {
   return NodeFactory::indexed(std::move(displacements), child).shifted(first);
 }
 
-// Stretches of equal pieces become one layout each; `only_seqs`: of equal seqs.
+// Whether `stretch` of `all` pieces, equal to `piece`, become copies of one.
+bool worth_grouping(const Piece& piece, size_t stretch, size_t all, bool only_seqs) {
+  if (stretch == all) return stretch > 1;
+  if (only_seqs) return stretch > 1 && piece.shape.node().kind == LayoutKind::seq;
+  return stretch >= (piece.is_run() ? kMinGroupedRuns : 2);
+}
+
+// Stretches of equal pieces become one layout each, the other pieces one each.
 std::vector<Layout> grouped(const std::vector<Piece>& pieces, bool only_seqs) {
   std::vector<Layout> layouts;
   for (size_t begin = 0; begin < pieces.size();) {
     size_t end = begin + 1;
-    const bool groups = !only_seqs || pieces[begin].shape.node().kind == LayoutKind::seq;
-    while (groups && end < pieces.size() && pieces[begin].same_but_offset(pieces[end])) ++end;
-    if (end == begin + 1) {
-      layouts.push_back(pieces[begin].layout());
-    } else {
+    while (end < pieces.size() && pieces[begin].same_but_offset(pieces[end])) ++end;
+    if (worth_grouping(pieces[begin], end - begin, pieces.size(), only_seqs)) {
       std::vector<int64_t> displacements;
       displacements.reserve(end - begin);
       for (size_t i = begin; i < end; ++i) displacements.push_back(pieces[i].offset);
       Piece part = pieces[begin];
       part.offset = 0;
       layouts.push_back(copies_at(std::move(displacements), part.layout()));
+    } else {
+      for (size_t i = begin; i < end; ++i) layouts.push_back(pieces[i].layout());
     }
     begin = end;
   }
@@ -171,6 +181,11 @@ void push_flat(std::vector<Piece>* pieces, const Layout& layout) {
     for (int64_t displacement : node.displacements) {
       piece.offset = displacement;
       push(pieces, piece);
+    }
+  } else if (node.kind == LayoutKind::loop && node.children[0].contiguous() &&
+             node.count < static_cast<int64_t>(kMinGroupedRuns)) {
+    for (int64_t i = 0; i < node.count; ++i) {
+      push(pieces, piece_of(node.children[0].shifted(node.offset + i * node.stride)));
     }
   } else if (node.kind != LayoutKind::empty) {
     push(pieces, piece_of(layout));

@@ -84,6 +84,39 @@ TEST(Layout, ShiftMovesEveryByte) {
   EXPECT_EQ(layout.shifted(1000).shifted(-1000), layout);
 }
 
+// More parts than are copied into a parent, and not at 0.
+TEST(Layout, OfManyUnequalPartsIsMovedAsAWhole) {
+  std::vector<Layout> parts;
+  std::vector<Segment> runs;
+  for (int64_t i = 0; i < 100; ++i) {
+    runs.push_back({40 + i * 20, 1 + i % 7});
+    parts.push_back(Layout::run(runs.back().offset, runs.back().length));
+  }
+  const Layout layout = Layout::seq(parts);
+  EXPECT_EQ(runs_of(layout), runs);
+  EXPECT_EQ(layout.true_lb(), 40);
+  std::vector<Segment> twice = runs;
+  for (const Segment& run : runs) twice.push_back({run.offset + 3000, run.length});
+  EXPECT_EQ(runs_of(Layout::loop(2, 3000, layout)), twice);
+  EXPECT_EQ(Layout::seq({layout, layout.shifted(3000)}), Layout::loop(2, 3000, layout));
+  EXPECT_EQ(Layout::indexed({0, 3000}, layout), Layout::loop(2, 3000, layout));
+  std::vector<Segment> moved = runs;
+  for (Segment& run : moved) run.offset += 5;
+  EXPECT_EQ(runs_of(layout.shifted(5)), moved);
+  EXPECT_EQ(layout.shifted(5).shifted(-5), layout);
+  const Layout more = Layout::seq({layout, Layout::run(9000, 8)});
+  runs.push_back({9000, 8});
+  EXPECT_EQ(runs_of(more), runs);
+  EXPECT_EQ(more.run_count(), 101);
+}
+
+TEST(Layout, OfIrregularBlocksIsASeqOfRuns) {
+  const Layout layout = Layout::seq({Layout::run(0, 4), Layout::run(10, 4), Layout::run(20, 8),
+                                     Layout::loop(2, 30, Layout::run(40, 8))});
+  EXPECT_EQ(layout.describe(), "seq(run(0, 4), run(10, 4), run(20, 8), run(40, 8), run(70, 8))");
+  EXPECT_EQ(layout.node().run_offsets, (Numbers{0, 10, 20, 40, 70}));
+}
+
 TEST(Layout, DescribesItself) {
   EXPECT_EQ(Layout().describe(), "empty");
   EXPECT_EQ(Layout::loop(4096, 8192, Layout::run(0, 4096)).describe(),
@@ -111,6 +144,38 @@ TEST(Wire, RefusesWhatItDidNotWrite) {
   Result<Layout> read = Layout::deserialise(version);
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.status().code(), SGLCOLL_ERR_ARG);
+}
+
+// The bytes of small numbers: the version, then each number zigzag-coded.
+std::vector<std::byte> coded(const Numbers& numbers) {
+  std::vector<std::byte> bytes = {std::byte{1}};
+  for (int64_t number : numbers) {
+    bytes.push_back(static_cast<std::byte>(number < 0 ? -2 * number - 1 : 2 * number));
+  }
+  return bytes;
+}
+
+TEST(Wire, RefusesTreesThatNoRewriteLeaves) {
+  const int64_t run = 1, loop = 2, seq = 3, indexed = 4, reference = 5;
+  // What the bytes would be without the flaw.
+  EXPECT_TRUE(Layout::deserialise(coded({loop, 3, 0, 8, run, 0, 4})).ok());
+  EXPECT_TRUE(Layout::deserialise(coded({indexed, 3, 1, 5, 9, run, 0, 4})).ok());
+  EXPECT_TRUE(Layout::deserialise(coded({seq, 2, run, 0, 4, run, 5, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({loop, 3, 0, 4, run, 0, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({loop, 0, 0, 8, run, 0, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({loop, -3, 0, 8, run, 0, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({loop, 3, 0, 8, run, 1, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({loop, 3, 0, 8, run, 0, 0})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({loop, 3, 0, 8, reference, 0})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({loop, 3, 0, 8, 0})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({indexed, 3, 1, 4, 9, run, 0, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({indexed, 3, 1, 5, 9, run, 2, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({indexed, 60, 1, 5, 9, run, 0, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({seq, 2, run, 0, 4, run, 4, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({seq, 1, run, 0, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({run, 0, -4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({6})).ok());
+  EXPECT_TRUE(Layout::deserialise(coded({0})).ok());
 }
 
 TEST(Wire, RefusesEndlessNesting) {

@@ -50,7 +50,6 @@ Result<OwnedIndices> every_nth_block(size_t dim, int64_t arg, int64_t size, int 
   }
   const int64_t blocks = left / period;
   const int64_t rest = std::min(left % period, block);
-  if (rest == block) return OwnedIndices{start, block, blocks + 1, period, 0};
   return OwnedIndices{start, block, blocks, period, rest};
 }
 
