@@ -1,0 +1,134 @@
+// sglcoll-info: the machine as the library sees it, what it would do with a number of
+// ranks there, which data paths work and why, and all settings.
+#include "base/settings.hpp"
+#include "info/drawing.hpp"
+#include "info/plan.hpp"
+#include "info/probe.hpp"
+#include "info/report.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace sgl::info {
+namespace {
+
+// Exit statuses.
+constexpr int kOk = 0, kCheckFailed = 1, kBadUse = 2;
+
+constexpr int kMostRanks = 1 << 16;
+
+struct Options {
+  int ranks = 0;  // 0: one a core
+  std::string map_by = "slot";
+  std::string bind_to = "none";
+  std::string topology;
+  std::string svg_file;
+  bool settings = false, check = false, json = false;
+};
+
+void add_options(CLI::App* app, Options* options) {
+  app->add_option("-n,--ranks", options->ranks, "Plan for so many ranks (default: one a core)")
+      ->check(CLI::Range(1, kMostRanks));
+  app->add_option("--map-by", options->map_by, "slot, core, numa, l3, package or node");
+  app->add_option("--bind-to", options->bind_to, "none, pu, core, l3, numa or package");
+  app->add_option("--topology", options->topology,
+                  "Plan for another machine: hwloc XML file, or a synthetic description such as "
+                  "\"package:2 l3:4 core:8 pu:2\"");
+  app->add_option("--svg", options->svg_file, "Draw machine, ring and tree into this file");
+  app->add_flag("--settings", options->settings,
+                "List every variable with value, origin and default");
+  app->add_flag(
+      "--check", options->check,
+      "Test what the library needs, with a remedy for each failure; status 1 if one is needed");
+  app->add_flag("--json", options->json, "Print JSON");
+  app->set_version_flag("--version", "sglcoll " + version_text());
+  app->footer(
+      "Without --settings or --check: the machine, the plan and the data paths.\n"
+      "Status: 0, 1 when --check found a failure, 2 for a wrong option, setting or file.");
+}
+
+int refuse(const std::string& text) {
+  fmt::print(stderr, "sglcoll-info: {}\n", text);
+  return kBadUse;
+}
+
+Result<PlacementRequest> placement_request(const Options& options, const Node& node) {
+  Result<MapBy> map_by = parse_map_by(options.map_by);
+  if (!map_by.ok()) return std::move(map_by.status());
+  Result<BindTo> bind_to = parse_bind_to(options.bind_to);
+  if (!bind_to.ok()) return std::move(bind_to.status());
+  const int cores = static_cast<int>(node.at(Level::core).size());
+  return PlacementRequest{options.ranks > 0 ? options.ranks : cores, map_by.value(),
+                          bind_to.value()};
+}
+
+Status add_machine_and_plan(const Options& options, Report* report) {
+  Result<Node> node = options.topology.empty() ? discover_node() : load_node(options.topology);
+  if (!node.ok()) return std::move(node.status());
+  report->node = node.take();
+  Result<PlacementRequest> request = placement_request(options, *report->node);
+  if (!request.ok()) return std::move(request.status());
+  Result<Plan> plan = make_plan(*report->node, request.value());
+  if (!plan.ok()) return std::move(plan.status());
+  report->plan = plan.take();
+  return {};
+}
+
+Status write_file(const std::string& name, const std::string& text) {
+  std::ofstream file(name);
+  file << text;
+  file.close();
+  if (!file)
+    return error(SGLCOLL_ERR_SYSTEM, "--svg: cannot write \"{}\": {}", name, strerror(errno));
+  return {};
+}
+
+int run(const Options& options) {
+  Report report;
+  if (Status settings = check_settings(&report.warnings); !settings.ok())
+    return refuse(settings.text());
+  for (const std::string& warning : report.warnings)
+    fmt::print(stderr, "sglcoll-info: warning: {}\n", warning);
+
+  const bool only_lists = options.settings || options.check;
+  const bool plan =
+      !only_lists || !options.svg_file.empty() || !options.topology.empty() || options.ranks > 0;
+  if (plan)
+    if (Status status = add_machine_and_plan(options, &report); !status.ok())
+      return refuse(status.text());
+  if (!options.svg_file.empty())
+    if (Status status = write_file(options.svg_file, draw(*report.node, *report.plan));
+        !status.ok())
+      return refuse(status.text());
+
+  report.check = options.check;
+  report.settings = options.settings;
+  report.data_paths = !only_lists;
+  if (report.check || report.data_paths) report.probes = run_probes();
+  fmt::print("{}", options.json ? json_report(report) : text_report(report));
+  return report.check && !check_passed(report.probes) ? kCheckFailed : kOk;
+}
+
+}  // namespace
+}  // namespace sgl::info
+
+int main(int argc, char** argv) {
+  CLI::App app("The machine as libsglcoll sees it, its plan for ranks there, and its settings.",
+               "sglcoll-info");
+  sgl::info::Options options;
+  sgl::info::add_options(&app, &options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::Error& wrong) {
+    fmt::print(stderr, "sglcoll-info: {}\nTry sglcoll-info --help\n", wrong.what());
+    return sgl::info::kBadUse;
+  }
+  return sgl::info::run(options);
+}
