@@ -10,14 +10,16 @@
 namespace sgl::info {
 namespace {
 
-constexpr double kMargin = 24, kRowHeight = 26, kRowGap = 4, kSeat = 26, kRadius = 10;
+constexpr double kMargin = 24, kRowName = 64, kLeft = kMargin + kRowName, kRowHeight = 26,
+                 kRowGap = 4, kSeat = 26, kRadius = 10;
 constexpr double kTreeStep = 56, kHeading = 34, kRingDepth = 110, kLegendHeight = 40;
 constexpr double kLeastWidth = 560;
 constexpr const char* kInk = "#232a31";
 
-// By Level: fills of boxes, and colours of edges from far (red) to near (green).
+// By Level: fills of boxes.
 constexpr const char* kFills[kLevelCount] = {"#eef1f4", "#dfe6ee", "#d5e8dc", "#fbe8c8",
                                              "#fdf3dc", "#e4dff2", "#ffffff"};
+// By place in Node::levels: edges from far (red) to near (blue).
 constexpr const char* kEdges[kLevelCount] = {"#c0392b", "#d9772b", "#c9a227", "#6a9a3b",
                                              "#3c8d5a", "#2f7f8f", "#3b64a8"};
 
@@ -33,7 +35,7 @@ class Drawing {
         kHeading + static_cast<double>(node_.levels.size()) * (kRowHeight + kRowGap);
     const double devices = static_cast<double>(node_.devices.size()) * (kRowHeight + kRowGap);
     const double tree = kHeading + (deepest_ + 1) * kTreeStep;
-    Svg svg(width_ + 2 * kMargin,
+    Svg svg(kLeft + width_ + kMargin,
             2 * kMargin + machine + devices + kHeading + kRingDepth + tree + kLegendHeight);
     double y = kMargin;
     draw_machine(&svg, y);
@@ -55,17 +57,17 @@ class Drawing {
     std::vector<int> ranks_on(node_.pus.size(), 0);
     for (int pu : plan_.pus) ++ranks_on[node_.position_of(pu)];
     const double width = kSeat * std::max(1, std::ranges::max(ranks_on));
-    double x = kMargin;
+    double x = kLeft;
     for (int i = 0; i < static_cast<int>(node_.pus.size()); ++i) {
       if (i > 0) x += 3.0 * node_.distance(i - 1, i);
       columns_.push_back({x, width});
       x += width;
     }
     // A small machine is spread over the least width.
-    const double stretch = std::max(1.0, kLeastWidth / (x - kMargin));
+    const double stretch = std::max(1.0, kLeastWidth / (x - kLeft));
     for (Column& column : columns_)
-      column = {kMargin + (column.left - kMargin) * stretch, column.width * stretch};
-    width_ = (x - kMargin) * stretch;
+      column = {kLeft + (column.left - kLeft) * stretch, column.width * stretch};
+    width_ = (x - kLeft) * stretch;
     std::vector<int> seated(node_.pus.size(), 0);
     for (int pu : plan_.pus) {
       const int position = node_.position_of(pu);
@@ -95,37 +97,44 @@ class Drawing {
     return {first.left, y, last.left + last.width - first.left, kRowHeight};
   }
 
-  // The longest of the labels that fits in the box, if any does.
-  static void label(Svg* svg, const Box& box, const std::vector<std::string>& labels) {
-    for (const std::string& text : labels) {
-      if (static_cast<double>(text.size()) * 6.2 + 4 > box.width) continue;
-      svg->centred_text({box.x + box.width / 2, box.y + kRowHeight / 2 + 4}, 11, text, kInk);
-      return;
-    }
+  static bool fits(const std::string& text, const Box& box) {
+    return static_cast<double>(text.size()) * 6.2 + 4 <= box.width;
   }
 
-  static std::vector<std::string> labels_of(Level level, const Domain& domain, int index) {
-    const int number = domain.os_index >= 0 ? domain.os_index : index;
-    const std::string plain = fmt::format("{} {}", level_name(level), number);
-    std::vector<std::string> labels = {plain, fmt::format("{}", number)};
-    if (level == Level::machine) labels = {"machine"};
-    if (domain.bytes > 0)
-      labels.insert(labels.begin(),
-                    fmt::format("{}, {}", labels.front(), format_bytes(domain.bytes)));
-    return labels;
+  static void label(Svg* svg, const Box& box, const std::string& text) {
+    svg->centred_text({box.x + box.width / 2, box.y + kRowHeight / 2 + 4}, 11, text, kInk);
+  }
+
+  // From long to short.
+  static std::vector<std::string> labels_of(const Domain& domain, int index) {
+    const std::string number = fmt::format("{}", domain.os_index >= 0 ? domain.os_index : index);
+    if (domain.bytes == 0) return {number, number};
+    return {fmt::format("{}: {}", number, format_bytes(domain.bytes)), number};
+  }
+
+  // One level: all boxes have the long label, or all the short one, or none.
+  void draw_row(Svg* svg, Level level, double y) {
+    svg->text({kMargin, y + kRowHeight / 2 + 4}, 11, level_name(level), kInk);
+    const auto domains = node_.at(level);
+    size_t form = 0;
+    for (size_t i = 0; i < domains.size(); ++i) {
+      const auto labels = labels_of(domains[i], static_cast<int>(i));
+      while (form < labels.size() && !fits(labels[form], box_of(domains[i], y))) ++form;
+    }
+    for (size_t i = 0; i < domains.size(); ++i) {
+      const Box box = box_of(domains[i], y);
+      const auto labels = labels_of(domains[i], static_cast<int>(i));
+      svg->box(box, kFills[static_cast<size_t>(level)],
+               fmt::format("{} {}", level_name(level), labels.front()));
+      if (form < labels.size()) label(svg, box, labels[form]);
+    }
   }
 
   void draw_machine(Svg* svg, double y) {
     svg->text({kMargin, y + 16}, 14, node_.name, kInk);
     y += kHeading;
     for (Level level : node_.levels) {
-      const auto domains = node_.at(level);
-      for (size_t i = 0; i < domains.size(); ++i) {
-        const Box box = box_of(domains[i], y);
-        const std::vector<std::string> labels = labels_of(level, domains[i], static_cast<int>(i));
-        svg->box(box, kFills[static_cast<size_t>(level)], labels.front());
-        label(svg, box, labels);
-      }
+      draw_row(svg, level, y);
       y += kRowHeight + kRowGap;
     }
   }
@@ -134,13 +143,15 @@ class Drawing {
     for (const Device& device : node_.devices) {
       const Box box = box_of(device.locality, y);
       svg->box(box, "#d6ecf5", "RDMA device " + device.name);
-      label(svg, box, {"RDMA device " + device.name, device.name});
+      if (fits(device.name, box)) label(svg, box, device.name);
+      svg->text({kMargin, y + kRowHeight / 2 + 4}, 11, "RDMA", kInk);
       y += kRowHeight + kRowGap;
     }
   }
 
   const char* edge_colour(int a, int b) const {
-    return kEdges[static_cast<size_t>(level_between(node_, plan_, a, b))];
+    const Level shared = level_between(node_, plan_, a, b);
+    return kEdges[std::ranges::find(node_.levels, shared) - node_.levels.begin()];
   }
 
   void draw_rank(Svg* svg, int rank, double y) {
@@ -181,9 +192,9 @@ class Drawing {
     double x = kMargin;
     svg->text({x, y + 20}, 11, "Edges share:", kInk);
     x += 76;
-    for (Level level : node_.levels) {
-      svg->line({x, y + 16}, {x + 16, y + 16}, kEdges[static_cast<size_t>(level)]);
-      svg->text({x + 20, y + 20}, 11, level_name(level), kInk);
+    for (size_t i = 0; i < node_.levels.size(); ++i) {
+      svg->line({x, y + 16}, {x + 16, y + 16}, kEdges[i]);
+      svg->text({x + 20, y + 20}, 11, level_name(node_.levels[i]), kInk);
       x += 76;
     }
   }
