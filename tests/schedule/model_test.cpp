@@ -30,8 +30,7 @@ std::string verify_case(const Builder& builder, const Case& of, const VerifyOpti
     if (!fits(builder, problem)) return {};
     schedules.push_back(builder.build(problem));
   }
-  const Status status =
-      verify(problems, schedules, {.lowered = lowered, .shape = {}, .seed = of.seed + of.size});
+  const Status status = verify(problems, schedules, options);
   return status.ok() ? "" : fmt::format("{} {}: {}", builder.name, describe(of), status.text());
 }
 
