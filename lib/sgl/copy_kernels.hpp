@@ -1,13 +1,14 @@
 // The loops that move runs of equal length, compiled once for each instruction set.
 // Internal to pack, unpack and copy.
 //
-// A kernel is chosen by the run's length: exact ones for 1, 2, 4, 8, 16, 32 and 64
-// bytes, some for ranges of lengths between (two moves that overlap), a loop of
+// A kernel is chosen by the run's length: exact ones for the powers of two from 1
+// to 256 bytes, some for ranges of lengths between (two moves that overlap), a loop of
 // vectors, and memcpy for long runs. No alignment is needed anywhere.
 #pragma once
 
 #include "op/isa.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,6 +45,8 @@ enum class RunClass : uint8_t {
   exactly_16,
   exactly_32,
   exactly_64,
+  exactly_128,
+  exactly_256,
   up_to_4,
   up_to_8,
   up_to_16,
@@ -53,9 +56,22 @@ enum class RunClass : uint8_t {
   vectors,
   long_run,
 };
-inline constexpr int kRunClassCount = 15;
+inline constexpr int kRunClassCount = 17;
 
-RunClass run_class(int64_t length);
+// Runs up to here are moved by a loop of vectors without a call.
+inline constexpr int64_t kLongRunBytes = 1024;
+
+// `length` is at least 1.
+inline RunClass run_class(int64_t length) {
+  const auto bytes = static_cast<uint64_t>(length);
+  const int bits = std::bit_width(bytes);
+  if (bits <= 9 && std::has_single_bit(bytes)) return static_cast<RunClass>(bits - 1);
+  if (bits <= 7) {
+    // 3 bytes take two bits, 127 seven.
+    return static_cast<RunClass>(static_cast<int>(RunClass::up_to_4) + bits - 2);
+  }
+  return length < kLongRunBytes ? RunClass::vectors : RunClass::long_run;
+}
 
 // Indexed by RunClass. Only for an available instruction set.
 const RunKernels* copy_kernels_for(Isa isa);

@@ -24,6 +24,22 @@ template <int64_t kBytes>
 struct Piece {
   using Type __attribute__((vector_size(kBytes))) = unsigned char;
 };
+template <>
+struct Piece<1> {
+  using Type = uint8_t;
+};
+template <>
+struct Piece<2> {
+  using Type = uint16_t;
+};
+template <>
+struct Piece<4> {
+  using Type = uint32_t;
+};
+template <>
+struct Piece<8> {
+  using Type = uint64_t;
+};
 
 // kBytes, a power of two, in as few moves as the instruction set allows.
 template <int64_t kBytes>
@@ -61,11 +77,8 @@ struct UpTo {
 struct Vectors {
   static constexpr int64_t fixed_bytes = 0;
   static void move(std::byte* to, const std::byte* from, int64_t length) {
-    int64_t i = 0;
-    do {
-      move_bytes<64>(to + i, from + i);
-      i += 64;
-    } while (i + 64 <= length);
+    // The last move, which may overlap the one before, reaches the end.
+    for (int64_t i = 0; i < length - 64; i += 64) move_bytes<64>(to + i, from + i);
     move_bytes<64>(to + length - 64, from + length - 64);
   }
 };
@@ -98,20 +111,36 @@ void unpack_near(std::byte*, const std::byte*, const RunGrid&) {}
 
 // ---- Many runs ----
 
+// Four runs a turn, so that no address waits for the one before.
+template <class Run>
+[[gnu::always_inline]] inline void move_row(std::byte* to, int64_t to_stride, const std::byte* from,
+                                            int64_t from_stride, int64_t count, int64_t length) {
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    Run::move(to, from, length);
+    Run::move(to + to_stride, from + from_stride, length);
+    Run::move(to + 2 * to_stride, from + 2 * from_stride, length);
+    Run::move(to + 3 * to_stride, from + 3 * from_stride, length);
+    to += 4 * to_stride;
+    from += 4 * from_stride;
+  }
+  for (; i < count; ++i) {
+    Run::move(to, from, length);
+    to += to_stride;
+    from += from_stride;
+  }
+}
+
 template <class Run>
 void pack_grid(std::byte* to, const std::byte* from, const RunGrid& grid) {
   if (is_near<Run::fixed_bytes>(grid)) return pack_near<Run::fixed_bytes>(to, from, grid);
   const int64_t length = bytes_of<Run>(grid.length);
   const int64_t count = grid.count;
   const int64_t stride = grid.stride;
-  for (int64_t row = 0; row < grid.rows; ++row, from += grid.row_stride) {
-    const std::byte* run = from;
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < count; ++i) {
-      Run::move(to, run, length);
-      to += length;
-      run += stride;
-    }
+  for (int64_t row = 0; row < grid.rows; ++row) {
+    move_row<Run>(to, length, from, stride, count, length);
+    to += count * length;
+    from += grid.row_stride;
   }
 }
 
@@ -121,14 +150,10 @@ void unpack_grid(std::byte* to, const std::byte* from, const RunGrid& grid) {
   const int64_t length = bytes_of<Run>(grid.length);
   const int64_t count = grid.count;
   const int64_t stride = grid.stride;
-  for (int64_t row = 0; row < grid.rows; ++row, to += grid.row_stride) {
-    std::byte* run = to;
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < count; ++i) {
-      Run::move(run, from, length);
-      from += length;
-      run += stride;
-    }
+  for (int64_t row = 0; row < grid.rows; ++row) {
+    move_row<Run>(to, stride, from, length, count, length);
+    to += grid.row_stride;
+    from += count * length;
   }
 }
 
@@ -156,14 +181,8 @@ void unpack_indexed(std::byte* to, const std::byte* from, const int64_t* displac
 
 template <class Run>
 void move_runs(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
-               int64_t count, int64_t run_length) {
-  const int64_t length = bytes_of<Run>(run_length);
-#pragma GCC unroll 4
-  for (int64_t i = 0; i < count; ++i) {
-    Run::move(to, from, length);
-    to += to_stride;
-    from += from_stride;
-  }
+               int64_t count, int64_t length) {
+  move_row<Run>(to, to_stride, from, from_stride, count, bytes_of<Run>(length));
 }
 
 template <class Run>
@@ -173,11 +192,12 @@ constexpr RunKernels kernels_of() {
 
 // In the order of RunClass.
 constexpr RunKernels kTable[kRunClassCount] = {
-    kernels_of<Exactly<1>>(),  kernels_of<Exactly<2>>(),  kernels_of<Exactly<4>>(),
-    kernels_of<Exactly<8>>(),  kernels_of<Exactly<16>>(), kernels_of<Exactly<32>>(),
-    kernels_of<Exactly<64>>(), kernels_of<UpTo<4>>(),     kernels_of<UpTo<8>>(),
-    kernels_of<UpTo<16>>(),    kernels_of<UpTo<32>>(),    kernels_of<UpTo<64>>(),
-    kernels_of<UpTo<128>>(),   kernels_of<Vectors>(),     kernels_of<LongRun>(),
+    kernels_of<Exactly<1>>(),  kernels_of<Exactly<2>>(),   kernels_of<Exactly<4>>(),
+    kernels_of<Exactly<8>>(),  kernels_of<Exactly<16>>(),  kernels_of<Exactly<32>>(),
+    kernels_of<Exactly<64>>(), kernels_of<Exactly<128>>(), kernels_of<Exactly<256>>(),
+    kernels_of<UpTo<4>>(),     kernels_of<UpTo<8>>(),      kernels_of<UpTo<16>>(),
+    kernels_of<UpTo<32>>(),    kernels_of<UpTo<64>>(),     kernels_of<UpTo<128>>(),
+    kernels_of<Vectors>(),     kernels_of<LongRun>(),
 };
 
 }  // namespace

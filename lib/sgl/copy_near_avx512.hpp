@@ -25,34 +25,65 @@ bool is_near(const RunGrid& grid) {
 }
 
 inline uint64_t low_bits(int64_t count) {
-  return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+  if (count <= 0) return 0;
+  return ~uint64_t{0} >> (count >= 64 ? 0 : 64 - count);
 }
 
-// How one vector's runs are moved together, or apart. Lanes are of kBytes, for one
-// byte of two: there a run is in the lower or upper half of its lane, and a shift
-// brings it down or up.
+// How one vector's runs are moved together, or apart, by the lanes of a permutation.
+// Lanes are of kBytes, for one byte of two: there a run is in the lower or upper half
+// of its lane, and a shift brings it down or up.
 template <int64_t kBytes>
-struct NearPattern {
+struct alignas(64) NearLanes {
   static constexpr int64_t lane_bytes = kBytes == 1 ? 2 : kBytes;
-  int64_t runs;  // in one vector
-  __m512i together, apart, shift_together, shift_apart;
-  uint64_t lanes;  // apart: that hold a run (bytes, for kBytes of 1)
+  unsigned char together[64] = {};
+  unsigned char apart[64] = {};
+  unsigned char shift_together[64] = {};
+  unsigned char shift_apart[64] = {};
+  uint64_t lanes = 0;  // apart: that hold a run (bytes, for kBytes of 1)
+  int64_t runs = 0;    // in one vector
 
-  explicit NearPattern(int64_t stride) : runs((64 - kBytes) / stride + 1), lanes(0) {
-    alignas(64) unsigned char indices[4][64] = {};
+  constexpr NearLanes() = default;
+  constexpr explicit NearLanes(int64_t stride) : runs((64 - kBytes) / stride + 1) {
     for (int64_t i = 0; i < runs; ++i) {
       const int64_t lane = i * stride / lane_bytes;
       const int64_t shift = i * stride % lane_bytes * 8;
-      indices[0][i * lane_bytes] = static_cast<unsigned char>(lane);
-      indices[1][lane * lane_bytes] = static_cast<unsigned char>(i);
-      indices[2][i * lane_bytes] = static_cast<unsigned char>(shift);
-      indices[3][lane * lane_bytes] = static_cast<unsigned char>(shift);
+      together[i * lane_bytes] = static_cast<unsigned char>(lane);
+      apart[lane * lane_bytes] = static_cast<unsigned char>(i);
+      shift_together[i * lane_bytes] = static_cast<unsigned char>(shift);
+      shift_apart[lane * lane_bytes] = static_cast<unsigned char>(shift);
       lanes |= uint64_t{1} << (i * stride / kBytes);
     }
-    together = _mm512_load_si512(indices[0]);
-    apart = _mm512_load_si512(indices[1]);
-    shift_together = _mm512_load_si512(indices[2]);
-    shift_apart = _mm512_load_si512(indices[3]);
+  }
+};
+
+// By stride / kBytes, from 2 on.
+template <int64_t kBytes>
+struct NearTable {
+  NearLanes<kBytes> strides[kFarthest<kBytes> / kBytes + 1];
+  constexpr NearTable() {
+    for (int64_t i = 2; i <= kFarthest<kBytes> / kBytes; ++i) {
+      strides[i] = NearLanes<kBytes>(i * kBytes);
+    }
+  }
+};
+template <int64_t kBytes>
+constexpr NearTable<kBytes> kNearTable;
+
+// The permutations of one stride, in registers.
+template <int64_t kBytes>
+struct NearPattern {
+  int64_t runs;
+  uint64_t lanes;
+  __m512i together, apart, shift_together, shift_apart;
+
+  explicit NearPattern(int64_t stride) {
+    const NearLanes<kBytes>& from = kNearTable<kBytes>.strides[stride / kBytes];
+    runs = from.runs;
+    lanes = from.lanes;
+    together = _mm512_load_si512(from.together);
+    apart = _mm512_load_si512(from.apart);
+    shift_together = _mm512_load_si512(from.shift_together);
+    shift_apart = _mm512_load_si512(from.shift_apart);
   }
 
   static __m512i permute(__m512i index, __m512i vector) {
@@ -82,69 +113,87 @@ struct NearPattern {
   }
 };
 
-template <int64_t kBytes>
-void pack_near_row(const NearPattern<kBytes>& pattern, std::byte* to, const std::byte* from,
-                   int64_t count, int64_t stride) {
-  const int64_t runs = pattern.runs;
-  // While neither the load nor the store, of more bytes than are used, can pass the end.
-  for (; count >= 64 / kBytes; count -= runs) {
-    const __m256i moved = pattern.move_together(_mm512_loadu_si512(from));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), moved);
-    to += runs * kBytes;
-    from += runs * stride;
+// A row: `free` vectors of which neither loads nor stores, of more bytes than are
+// used, can pass the row's end, `full` masked vectors and one of `last` runs.
+struct NearRow {
+  int64_t free, full, last;
+
+  NearRow(int64_t count, int64_t runs, int64_t spare) {
+    free = count < spare ? 0 : (count - spare) / runs + 1;
+    count -= free * runs;
+    full = (count - 1) / runs;
+    last = count - full * runs;
+    if (count == 0) full = last = 0;
   }
-  while (count > 0) {
-    const int64_t taken = count < runs ? count : runs;
-    const __mmask64 read = low_bits((taken - 1) * stride + kBytes);
-    const __m256i moved = pattern.move_together(_mm512_maskz_loadu_epi8(read, from));
-    _mm256_mask_storeu_epi8(to, static_cast<__mmask32>(low_bits(taken * kBytes)), moved);
-    to += taken * kBytes;
-    from += taken * stride;
-    count -= taken;
+};
+
+template <int64_t kBytes>
+void pack_masked(const NearPattern<kBytes>& pattern, std::byte* to, const std::byte* from,
+                 __mmask64 read, __mmask32 written) {
+  const __m256i moved = pattern.move_together(_mm512_maskz_loadu_epi8(read, from));
+  _mm256_mask_storeu_epi8(to, written, moved);
+}
+
+template <int64_t kBytes>
+void pack_near_rows(std::byte* to, const std::byte* from, const RunGrid& grid) {
+  const NearPattern<kBytes> pattern(grid.stride);
+  const int64_t runs = pattern.runs;
+  const NearRow row_plan(grid.count, runs, 64 / kBytes);
+  const int64_t step_to = runs * kBytes;
+  const int64_t step_from = runs * grid.stride;
+  const __mmask64 full_read = low_bits((runs - 1) * grid.stride + kBytes);
+  const auto full_written = static_cast<__mmask32>(low_bits(step_to));
+  const __mmask64 last_read = low_bits((row_plan.last - 1) * grid.stride + kBytes);
+  const auto last_written = static_cast<__mmask32>(low_bits(row_plan.last * kBytes));
+  for (int64_t row = 0; row < grid.rows; ++row, from += grid.row_stride) {
+    const std::byte* at = from;
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < row_plan.free; ++i, to += step_to, at += step_from) {
+      const __m256i moved = pattern.move_together(_mm512_loadu_si512(at));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), moved);
+    }
+    for (int64_t i = 0; i < row_plan.full; ++i, to += step_to, at += step_from) {
+      pack_masked(pattern, to, at, full_read, full_written);
+    }
+    if (row_plan.last > 0) pack_masked(pattern, to, at, last_read, last_written);
+    to += row_plan.last * kBytes;
   }
 }
 
 template <int64_t kBytes>
-void unpack_near_row(const NearPattern<kBytes>& pattern, std::byte* to, const std::byte* from,
-                     int64_t count, int64_t stride) {
+void unpack_near_rows(std::byte* to, const std::byte* from, const RunGrid& grid) {
+  const NearPattern<kBytes> pattern(grid.stride);
   const int64_t runs = pattern.runs;
-  for (; count * kBytes >= 32; count -= runs) {
-    const __m256i packed = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    pattern.store_apart(to, packed, pattern.lanes);
-    to += runs * stride;
-    from += runs * kBytes;
-  }
-  while (count > 0) {
-    const int64_t taken = count < runs ? count : runs;
-    const auto read = static_cast<__mmask32>(low_bits(taken * kBytes));
-    const uint64_t kept = pattern.lanes & low_bits((taken - 1) * stride / kBytes + 1);
-    pattern.store_apart(to, _mm256_maskz_loadu_epi8(read, from), kept);
-    to += taken * stride;
-    from += taken * kBytes;
-    count -= taken;
+  const NearRow row_plan(grid.count, runs, 32 / kBytes);
+  const int64_t step_from = runs * kBytes;
+  const int64_t step_to = runs * grid.stride;
+  const auto full_read = static_cast<__mmask32>(low_bits(step_from));
+  const auto last_read = static_cast<__mmask32>(low_bits(row_plan.last * kBytes));
+  const int64_t last_lanes = (row_plan.last - 1) * grid.stride / kBytes + 1;
+  const uint64_t last_kept = pattern.lanes & low_bits(last_lanes);
+  for (int64_t row = 0; row < grid.rows; ++row, to += grid.row_stride) {
+    std::byte* at = to;
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < row_plan.free; ++i, at += step_to, from += step_from) {
+      const __m256i packed = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+      pattern.store_apart(at, packed, pattern.lanes);
+    }
+    for (int64_t i = 0; i < row_plan.full; ++i, at += step_to, from += step_from) {
+      pattern.store_apart(at, _mm256_maskz_loadu_epi8(full_read, from), pattern.lanes);
+    }
+    if (row_plan.last > 0) {
+      pattern.store_apart(at, _mm256_maskz_loadu_epi8(last_read, from), last_kept);
+    }
+    from += row_plan.last * kBytes;
   }
 }
 
 template <int64_t kBytes>
 void pack_near(std::byte* to, const std::byte* from, const RunGrid& grid) {
-  if constexpr (kBytes > 0 && kBytes <= 8) {
-    const NearPattern<kBytes> pattern(grid.stride);
-    for (int64_t row = 0; row < grid.rows; ++row) {
-      pack_near_row(pattern, to, from, grid.count, grid.stride);
-      to += grid.count * kBytes;
-      from += grid.row_stride;
-    }
-  }
+  if constexpr (kBytes > 0 && kBytes <= 8) pack_near_rows<kBytes>(to, from, grid);
 }
 
 template <int64_t kBytes>
 void unpack_near(std::byte* to, const std::byte* from, const RunGrid& grid) {
-  if constexpr (kBytes > 0 && kBytes <= 8) {
-    const NearPattern<kBytes> pattern(grid.stride);
-    for (int64_t row = 0; row < grid.rows; ++row) {
-      unpack_near_row(pattern, to, from, grid.count, grid.stride);
-      to += grid.row_stride;
-      from += grid.count * kBytes;
-    }
-  }
+  if constexpr (kBytes > 0 && kBytes <= 8) unpack_near_rows<kBytes>(to, from, grid);
 }
