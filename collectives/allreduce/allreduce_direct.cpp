@@ -1,38 +1,15 @@
 // Allreduce, direct: each rank reduces one piece straight from all ranks, then all
 // ranks take the finished pieces from each other.
 #include "collectives/builders.hpp"
-#include "collectives/patterns/pieces.hpp"
-#include "collectives/patterns/ring.hpp"
-#include "collectives/patterns/slices.hpp"
+#include "collectives/patterns/direct_reduce.hpp"
 
 namespace sgl {
 namespace {
 
-constexpr uint32_t kInputTag = 0, kResultTag = 1;
+constexpr uint32_t kResultTag = 1;
 
 Pieces pieces_of(const Problem& problem) {
   return {problem.blocks.total(), problem.grain, problem.size};
-}
-
-// Step d - 1 of round 0 sends the peer at distance d its piece of our input; the
-// round's last step reduces our own piece.
-void reduce_own_piece(const Problem& problem, const Pieces& pieces, Round& round) {
-  const int rank = problem.rank, size = problem.size;
-  const Buffer input = problem.input_buffer();
-  for (int distance = 1; distance < size; ++distance) {
-    const int peer = shifted(rank, distance, size);
-    round.send(peer, kInputTag, pieces.slice(input, peer));
-  }
-  const int64_t bytes = pieces.bytes(rank);
-  std::vector<Operand> operands;
-  operands.reserve(static_cast<size_t>(size));
-  for (int source = 0; source < size; ++source) {
-    const int64_t slot = source < rank ? source : source - 1;
-    operands.push_back(source == rank
-                           ? at_hand(pieces.slice(input, rank))
-                           : arriving(source, kInputTag, {kFirstTemp, slot * bytes, bytes}));
-  }
-  round.reduce(pieces.slice(kRecv, rank), operands);
 }
 
 void exchange_results(const Problem& problem, const Pieces& pieces, Round& round) {
@@ -51,7 +28,7 @@ void exchange_results(const Problem& problem, const Pieces& pieces, Round& round
 void generate(const Problem& problem, Round& round) {
   const Pieces pieces = pieces_of(problem);
   if (round.number() == 0)
-    reduce_own_piece(problem, pieces, round);
+    reduce_own_piece(problem, pieces, pieces.slice(kRecv, problem.rank), round);
   else
     exchange_results(problem, pieces, round);
 }

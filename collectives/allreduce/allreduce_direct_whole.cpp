@@ -1,8 +1,7 @@
 // Allreduce, direct and whole: each rank reduces everything from all ranks. One step,
 // so the fastest for what fits a message.
 #include "collectives/builders.hpp"
-#include "collectives/patterns/ring.hpp"
-#include "collectives/patterns/slices.hpp"
+#include "collectives/patterns/direct_reduce.hpp"
 
 namespace sgl {
 namespace {
@@ -15,14 +14,8 @@ void generate(const Problem& problem, Round& round) {
   for (int distance = 1; distance < size; ++distance)
     done.push_back(round.send(shifted(rank, distance, size), 0, input));
 
-  std::vector<Operand> operands;
-  operands.reserve(static_cast<size_t>(size));
-  for (int source = 0; source < size; ++source) {
-    const int64_t slot = source < rank ? source : source - 1;
-    operands.push_back(source == rank
-                           ? at_hand(input)
-                           : arriving(source, 0, {kFirstTemp, slot * input.length, input.length}));
-  }
+  const std::vector<Operand> operands =
+      contributions_of_all(problem, input, 0, kFirstTemp, input.length);
   if (!problem.in_place) {
     round.reduce(whole(kRecv, problem), operands);
     return;

@@ -1,47 +1,29 @@
 // Reduce, cooperative: each rank reduces one piece straight from all ranks and gives it
 // to the root.
 #include "collectives/builders.hpp"
-#include "collectives/patterns/pieces.hpp"
-#include "collectives/patterns/ring.hpp"
-#include "collectives/patterns/slices.hpp"
+#include "collectives/patterns/direct_reduce.hpp"
 
 namespace sgl {
 namespace {
 
-constexpr uint32_t kInputTag = 0, kResultTag = 1;
-constexpr Buffer kLanding = kFirstTemp, kReduced = kFirstTemp + 1;
+constexpr uint32_t kResultTag = 1;
+constexpr Buffer kReduced = kFirstTemp + 1;
 
 Pieces pieces_of(const Problem& problem) {
   return {problem.blocks.total(), problem.grain, problem.size};
 }
 
-// Step d - 1 sends the peer at distance d its piece of our input; the last step
-// reduces our own piece, at the root into its final place.
-void reduce_own_piece(const Problem& problem, const Pieces& pieces, Round& round) {
-  const int rank = problem.rank, size = problem.size;
-  const Buffer input = problem.input_buffer();
-  for (int distance = 1; distance < size; ++distance) {
-    const int peer = shifted(rank, distance, size);
-    round.send(peer, kInputTag, pieces.slice(input, peer));
-  }
-  const int64_t bytes = pieces.bytes(rank);
-  std::vector<Operand> operands;
-  operands.reserve(static_cast<size_t>(size));
-  for (int source = 0; source < size; ++source) {
-    const int64_t slot = source < rank ? source : source - 1;
-    operands.push_back(source == rank
-                           ? at_hand(pieces.slice(input, rank))
-                           : arriving(source, kInputTag, {kLanding, slot * bytes, bytes}));
-  }
-  const Slice own = pieces.slice(kRecv, rank);
-  round.reduce(rank == problem.root ? own : Slice{kReduced, 0, bytes}, operands);
+// At the root the own piece goes to its final place.
+Slice own_result(const Problem& problem, const Pieces& pieces) {
+  if (problem.rank == problem.root) return pieces.slice(kRecv, problem.rank);
+  return {kReduced, 0, pieces.bytes(problem.rank)};
 }
 
 void collect(const Problem& problem, const Pieces& pieces, Round& round) {
   const int rank = problem.rank, size = problem.size;
   if (rank != problem.root) {
     const StepRef reduced[] = {{0, size - 1}};
-    round.send(problem.root, kResultTag, {kReduced, 0, pieces.bytes(rank)}, reduced);
+    round.send(problem.root, kResultTag, own_result(problem, pieces), reduced);
     return;
   }
   for (int distance = 1; distance < size; ++distance) {
@@ -56,7 +38,7 @@ void collect(const Problem& problem, const Pieces& pieces, Round& round) {
 void generate(const Problem& problem, Round& round) {
   const Pieces pieces = pieces_of(problem);
   if (round.number() == 0)
-    reduce_own_piece(problem, pieces, round);
+    reduce_own_piece(problem, pieces, own_result(problem, pieces), round);
   else
     collect(problem, pieces, round);
 }

@@ -1,8 +1,7 @@
 // Reduce, direct: the root reduces straight from all ranks.
 #include "collectives/builders.hpp"
 #include "collectives/patterns/deps.hpp"
-#include "collectives/patterns/pieces.hpp"
-#include "collectives/patterns/slices.hpp"
+#include "collectives/patterns/direct_reduce.hpp"
 
 namespace sgl {
 namespace {
@@ -27,17 +26,11 @@ void generate(const Problem& problem, Round& round) {
     round.send(problem.root, tag, own);
     return;
   }
-  std::vector<Operand> operands;
-  operands.reserve(static_cast<size_t>(problem.size));
-  for (int source = 0; source < problem.size; ++source) {
-    const int64_t slot = source < problem.root ? source : source - 1;
-    const Slice landing{kFirstTemp + static_cast<Buffer>(c % kLandings), slot * pieces.largest(),
-                        own.length};
-    operands.push_back(source == problem.root ? at_hand(own) : arriving(source, tag, landing));
-  }
+  const Buffer landing = kFirstTemp + static_cast<Buffer>(c % kLandings);
   Deps landing_free;
   landing_free.add_if(c >= kLandings, {c - kLandings, 0});
-  round.reduce(pieces.slice(kRecv, c), operands, landing_free);
+  round.reduce(pieces.slice(kRecv, c),
+               contributions_of_all(problem, own, tag, landing, pieces.largest()), landing_free);
 }
 
 Schedule build(const Problem& problem) {

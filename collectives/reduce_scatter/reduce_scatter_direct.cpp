@@ -1,7 +1,6 @@
 // Reduce-scatter, direct: each rank reduces its block straight from all ranks.
 #include "collectives/builders.hpp"
-#include "collectives/patterns/ring.hpp"
-#include "collectives/patterns/slices.hpp"
+#include "collectives/patterns/direct_reduce.hpp"
 
 namespace sgl {
 namespace {
@@ -22,13 +21,8 @@ void generate(const Problem& problem, Round& round) {
   }
 
   const int64_t bytes = problem.blocks.bytes(rank);
-  std::vector<Operand> operands;
-  operands.reserve(static_cast<size_t>(size));
-  for (int source = 0; source < size; ++source) {
-    const int64_t slot = source < rank ? source : source - 1;
-    operands.push_back(source == rank ? at_hand(input_block(problem, rank))
-                                      : arriving(source, 0, {kFirstTemp, slot * bytes, bytes}));
-  }
+  const std::vector<Operand> operands =
+      contributions_of_all(problem, input_block(problem, rank), 0, kFirstTemp, bytes);
   if (!result_is_in_the_way(problem)) {
     round.reduce(result_block(problem), operands);
     return;
