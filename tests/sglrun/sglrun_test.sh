@@ -13,7 +13,7 @@ case=$4
 work=$(mktemp -d "${TMPDIR:-/tmp}/sglrun-test.XXXXXX")
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp SGLRUN_TEST_MARK=$work
-trap 'rm -rf "$work"' EXIT
+trap 'leftovers | xargs -r kill -KILL 2>/dev/null; rm -rf "$work"' EXIT
 shm_before=$(ls /dev/shm)
 
 fail() {
@@ -202,11 +202,11 @@ case_binary_output() {
 }
 case_whole_lines() {
   # Lines in pieces, on both outputs, of four ranks.
-  "$sglrun" -n 4 sh -c 'for i in $(seq 300); do
-      printf "a$PMIX_RANK"; printf "b$PMIX_RANK"; printf "c$PMIX_RANK\n"
-      printf "d$PMIX_RANK" >&2; printf "e$PMIX_RANK\n" >&2
+  "$sglrun" -n 4 sh -c 'for i in $(seq 20); do
+      printf "a$PMIX_RANK"; printf "d$PMIX_RANK" >&2; sleep 0.01
+      printf "b$PMIX_RANK"; printf "e$PMIX_RANK\n" >&2; printf "c$PMIX_RANK\n"
     done' >"$work/out" 2>&1
-  [ "$(wc -l <"$work/out")" = 2400 ] || fail 'lines were lost'
+  [ "$(wc -l <"$work/out")" = 160 ] || fail 'lines were lost'
   ! grep -Evq '^(a([0-3])b\2c\2|d([0-3])e\3)$' "$work/out" || fail 'lines were mixed'
 }
 case_slow_reader() {
