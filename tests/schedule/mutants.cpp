@@ -17,8 +17,8 @@ class Mutator {
   bool apply(Mutation mutation, std::string* what) {
     if (here().empty()) return false;
     at_ = below(here().size());
-    *what = fmt::format("{} at rank {}, round {}, its step {}", mutation_name(mutation), rank_,
-                        step().round, at_);
+    *what = fmt::format("{} at rank {}, round {}, its step {} of {} bytes", mutation_name(mutation),
+                        rank_, step().round, at_, step().step.slice.length);
     switch (mutation) {
       case Mutation::drop:
         return remove(rank_, at_);

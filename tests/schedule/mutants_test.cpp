@@ -18,7 +18,7 @@ namespace sgl::test {
 namespace {
 
 constexpr int kInterleavings = 12;
-constexpr int kMutantsPerBuilder = 48;
+constexpr int kMutantsPerBuilder = 80;
 
 Case draw_case(const Builder& builder, std::mt19937_64* random) {
   auto below = [&](size_t limit) { return static_cast<int>((*random)() % limit); };
@@ -83,7 +83,7 @@ const char* reason(Mutation mutation) {
     case Mutation::swap_operands:
       return "the operation commutes";
     case Mutation::duplicate:
-      return "the repetition writes what is there already, in order";
+      return "the step is empty, or writes again, in order, what is there";
     case Mutation::swap_slices:
     case Mutation::swap_tags:
     case Mutation::swap_peers:
