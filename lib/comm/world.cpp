@@ -12,6 +12,7 @@
 #include "base/settings.hpp"
 #include "collectives/builder.hpp"
 #include "transport/shm/shm.hpp"
+#include "transport/sim/sim.hpp"
 
 namespace sgl {
 namespace {
@@ -100,15 +101,17 @@ Status World::agree_on_settings() {
 Status World::make_engine() {
   std::unique_ptr<Transport> transport;
   if (size() > 1) {
-    if (!on_one_node())
+    auto allgather = [this](std::span<const std::byte> mine, std::vector<std::byte>* all) {
+      return boot_->allgather(mine, all);
+    };
+    const bool simulated = setting_text("SGLCOLL_TRANSPORT") == "sim";
+    if (!simulated && !on_one_node())
       return error(SGLCOLL_ERR_UNSUPPORTED,
                    "{} of {} ranks share this node: this build reaches only ranks of one node, start all of them there",
                    node_ranks_.size(), size());
-    ShmBootstrap bootstrap{rank(), size(), node_ranks_,
-                           [this](std::span<const std::byte> mine, std::vector<std::byte>* all) {
-                             return boot_->allgather(mine, all);
-                           }};
-    Result<std::unique_ptr<Transport>> made = make_shm_transport(std::move(bootstrap));
+    Result<std::unique_ptr<Transport>> made = simulated
+                                                  ? make_sim_transport({rank(), size(), allgather, SimOptions()})
+                                                  : make_shm_transport({rank(), size(), node_ranks_, allgather});
     if (!made.ok()) return std::move(made.status());
     transport = made.take();
     log(LogLevel::info, "transport {}", transport->describe());

@@ -1,0 +1,96 @@
+// Setting up the connections of an RcTransport.
+#include "transport/rc/rc_transport.hpp"
+
+#include <cstring>
+
+namespace sgl {
+namespace {
+
+// For one peer; a rank contributes one for each rank, its own left empty.
+struct ConnectionCard {
+  uint64_t usable;  // 0: this rank could not set up
+  QpAddress control, bulk;
+};
+
+}  // namespace
+
+Status RcTransport::open() {
+  SGL_TRY(open_completion_queue());
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (static_cast<int>(rank) == rank_) continue;
+    Peer& peer = peers_[rank];
+    peer.rank = static_cast<int>(rank);
+    Result<std::unique_ptr<ControlChannel>> control =
+        ControlChannel::open(*device_, options_.control);
+    if (!control.ok()) return std::move(control.status());
+    peer.control = control.take();
+    peer.bulk = std::make_unique<BulkChannel>(*device_, memory_, room_, options_.bulk_wrs);
+    SGL_TRY(peer.bulk->open());
+    owners_[peer.control->qp()] = {&peer, false};
+    owners_[peer.bulk->qp()] = {&peer, true};
+  }
+  return {};
+}
+
+// Control completions have entries of their own; the bulk channels share the rest.
+Status RcTransport::open_completion_queue() {
+  const auto peers = static_cast<int64_t>(peers_.size()) - 1;
+  const int64_t control = peers * ControlChannel::completions(options_.control);
+  const int64_t most = device_->limits().max_cqe;
+  if (options_.bulk_wrs < 1 || options_.batch_wrs < 1)
+    return error(SGLCOLL_ERR_ARG, "bulk_wrs is {} and batch_wrs {}: both must be at least 1",
+                 options_.bulk_wrs, options_.batch_wrs);
+  if (control + limits_.sgl.max_batch_wrs > most)
+    return error(
+        SGLCOLL_ERR_ARG,
+        "the device's completion queue has {} entries: {} peers need {}; use fewer control slots",
+        most, peers, control + limits_.sgl.max_batch_wrs);
+  const int64_t entries = std::min(most, control + peers * options_.bulk_wrs);
+  room_.free = static_cast<int>(entries - control);
+  return device_->open_completion_queue(static_cast<int>(std::max<int64_t>(entries, 1)));
+}
+
+Status RcTransport::connect(const RcBootstrap& bootstrap) {
+  Status opened = open();
+  std::vector<ConnectionCard> mine(peers_.size());
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    mine[rank].usable = opened.ok();
+    if (!opened.ok() || !peers_[rank].control) continue;
+    mine[rank].control = device_->address(peers_[rank].control->qp());
+    mine[rank].bulk = device_->address(peers_[rank].bulk->qp());
+  }
+  std::vector<std::byte> all;
+  SGL_TRY(bootstrap.allgather(std::as_bytes(std::span(mine)), &all));
+  SGL_TRY(std::move(opened));
+  Status connected;
+  for (size_t rank = 0; rank < peers_.size() && connected.ok(); ++rank) {
+    Peer& peer = peers_[rank];
+    if (!peer.control) continue;
+    ConnectionCard theirs;
+    const size_t place = rank * peers_.size() + static_cast<size_t>(rank_);
+    std::memcpy(&theirs, all.data() + place * sizeof theirs, sizeof theirs);
+    if (theirs.usable == 0)
+      return error(SGLCOLL_ERR_SYSTEM,
+                   "rank {} could not set up its device; its own error says why", rank);
+    connected = device_->connect(peer.control->qp(), theirs.control);
+    if (connected.ok()) connected = device_->connect(peer.bulk->qp(), theirs.bulk);
+  }
+  const std::byte failed{!connected.ok()};
+  SGL_TRY(bootstrap.allgather({&failed, 1}, &all));
+  SGL_TRY(std::move(connected));
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] != std::byte{0})
+      return error(SGLCOLL_ERR_SYSTEM, "rank {} could not connect its device", rank);
+  return {};
+}
+
+Result<std::unique_ptr<Transport>> connect_rc(const RcBootstrap& bootstrap,
+                                              std::unique_ptr<Device> device,
+                                              const RcOptions& options) {
+  auto transport =
+      std::make_unique<RcTransport>(std::move(device), bootstrap.rank, bootstrap.size, options);
+  SGL_TRY(transport->connect(bootstrap));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace sgl

@@ -1,0 +1,197 @@
+#include "transport/rc/rc_transport.hpp"
+
+#include <algorithm>
+
+namespace sgl {
+namespace {
+
+TransportLimits limits_of(const DeviceLimits& device, const RcOptions& options) {
+  TransportLimits limits;
+  limits.name = "rc";
+  limits.max_message_bytes = options.control.message_bytes;
+  limits.can_read = true;
+  limits.can_write = true;
+  limits.sgl.max_send_sge = device.max_send_sge;
+  limits.sgl.max_recv_sge = device.max_recv_sge;
+  limits.sgl.max_read_sge = device.max_read_sge;
+  limits.sgl.max_batch_wrs = std::min(options.batch_wrs, options.bulk_wrs);
+  limits.sgl.max_message_bytes = device.max_message_bytes;
+  return limits;
+}
+
+}  // namespace
+
+RcTransport::RcTransport(std::unique_ptr<Device> device, int rank, int size,
+                         const RcOptions& options)
+    : device_(std::move(device)),
+      memory_(*device_),
+      rank_(rank),
+      options_(options),
+      limits_(limits_of(device_->limits(), options)),
+      peers_(static_cast<size_t>(size)) {}
+
+RcTransport::~RcTransport() = default;
+
+RcTransport::Peer* RcTransport::find_peer(int rank) {
+  if (rank < 0 || rank == rank_ || static_cast<size_t>(rank) >= peers_.size()) return nullptr;
+  return &peers_[static_cast<size_t>(rank)];
+}
+
+std::string RcTransport::describe() const {
+  return fmt::format(
+      "reliable connections: {} peers, {} message slots of {} bytes, {} bulk requests in flight a "
+      "peer",
+      peers_.size() - 1, options_.control.slots, options_.control.message_bytes, options_.bulk_wrs);
+}
+
+// ---- Messages
+
+Post RcTransport::send_message(int peer, const MessageHeader& header, const View* payload) {
+  Peer* target = find_peer(peer);
+  if (!target || target->stage != Stage::alive) return Post::failed;
+  return target->control->send(header, payload);
+}
+
+// ---- Bulk data
+
+// Memory that the device does not take is not reachable; peers then ask for messages in
+// place of a read. A place to write to has no such way out.
+Result<RemoteMemory> RcTransport::expose(const View& view, bool write) {
+  const auto address = reinterpret_cast<uint64_t>(view.base);
+  if (view.layout->empty()) return RemoteMemory{address, 0};
+  Result<uint32_t> key =
+      memory_.expose(view.base + view.layout->true_lb(), view.base + view.layout->true_ub(),
+                     write ? RemoteAccess::read_write : RemoteAccess::read);
+  if (key.ok()) return RemoteMemory{address, key.value()};
+  if (write) return std::move(key.status());
+  return RemoteMemory{address, 0};
+}
+
+void RcTransport::release(const RemoteMemory& memory) {
+  memory_.release(static_cast<uint32_t>(memory.key));
+}
+
+// A refusal is told as the completion, for only that carries a text.
+Post RcTransport::post(int peer, const Batch& batch, std::byte* local_base,
+                       const RemoteMemory& remote, uint64_t token) {
+  Peer* target = find_peer(peer);
+  if (!target || target->stage != Stage::alive) return Post::failed;
+  Status refused;
+  Post posted = target->bulk->post(batch, local_base, remote, token, &refused);
+  if (posted != Post::failed) return posted;
+  refused_.push_back({token, std::move(refused)});
+  return Post::done;
+}
+
+int RcTransport::deliver_refused(TransportSink& sink) {
+  std::swap(refused_, delivering_);
+  for (BulkChannel::Finished& batch : delivering_)
+    sink.on_complete(batch.token, std::move(batch.status));
+  const int delivered = static_cast<int>(delivering_.size());
+  delivering_.clear();
+  return delivered;
+}
+
+// ---- Progress
+
+int RcTransport::progress(TransportSink& sink) {
+  // Before polling: what a peer sent before it went is in the queue by now.
+  note_disconnected();
+  Result<int> count = device_->poll(polled_);
+  if (!count.ok()) {
+    for (Peer& peer : peers_)
+      if (peer.control) end(peer, Stage::failed, {});
+    for (Peer& peer : peers_)
+      if (peer.control) sink.on_peer_failed(peer.rank, count.status().copy());
+    return 1;
+  }
+  int events = 0;
+  for (int i = 0; i < count.value(); ++i) events += handle(polled_[static_cast<size_t>(i)], sink);
+  for (Peer& peer : peers_) {
+    if (!peer.control || peer.stage != Stage::alive) continue;
+    if (Status status = peer.control->return_credits(); !status.ok())
+      end(peer, Stage::ending, std::move(status));
+  }
+  if (!refused_.empty()) events += deliver_refused(sink);
+  if (ending_ > 0) events += bury(sink, count.value() < static_cast<int>(kPolledAtOnce));
+  return events;
+}
+
+int RcTransport::handle(DeviceCompletion& completion, TransportSink& sink) {
+  QpOwner owner = owners_.at(completion.qp);
+  if (!owner.bulk) return handle_control(*owner.peer, completion, sink);
+  const bool broken = completion.outcome != DeviceOutcome::success;
+  std::string text =
+      broken ? fmt::format("{}: {}", outcome_text(completion.outcome), completion.why) : "";
+  std::optional<BulkChannel::Finished> finished = owner.peer->bulk->completed(completion);
+  if (broken)
+    end(*owner.peer, Stage::ending,
+        error(SGLCOLL_ERR_PEER_FAILED, "the connection to rank {} is broken: {}", owner.peer->rank,
+              text));
+  if (!finished) return 0;
+  sink.on_complete(finished->token, std::move(finished->status));
+  return 1;
+}
+
+int RcTransport::handle_control(Peer& peer, DeviceCompletion& completion, TransportSink& sink) {
+  if (completion.outcome != DeviceOutcome::success) {
+    end(peer, Stage::ending,
+        error(SGLCOLL_ERR_PEER_FAILED, "the connection to rank {} is broken: {}: {}", peer.rank,
+              outcome_text(completion.outcome), completion.why));
+    return 0;
+  }
+  if (!completion.received) {
+    peer.control->sent(completion);
+    return 1;  // room for another message
+  }
+  if (peer.stage == Stage::doomed || peer.stage == Stage::failed) return 0;
+  ControlChannel::Message message = peer.control->received(completion);
+  if (message.delivers) sink.on_message(peer.rank, message.header, message.payload);
+  if (peer.stage != Stage::alive) return 1;
+  if (Status status = peer.control->recycle(completion); !status.ok())
+    end(peer, Stage::ending, std::move(status));
+  return 1;
+}
+
+// ---- Failure
+
+void RcTransport::note_disconnected() {
+  while (std::optional<QpNumber> qp = device_->poll_disconnected()) {
+    Peer& peer = *owners_.at(*qp).peer;
+    end(peer, Stage::ending, error(SGLCOLL_ERR_PEER_FAILED, "rank {} has disconnected", peer.rank));
+  }
+}
+
+void RcTransport::end(Peer& peer, Stage stage, Status why) {
+  if (peer.stage != Stage::alive) return;
+  peer.stage = stage;
+  peer.why = std::move(why);
+  if (stage != Stage::failed) ++ending_;
+  device_->fail(peer.control->qp());
+  device_->fail(peer.bulk->qp());
+}
+
+void RcTransport::fail_peer(int peer, Status why) {
+  if (Peer* target = find_peer(peer)) end(*target, Stage::doomed, std::move(why));
+}
+
+// Told only once nothing of the peer's batches is on the way any more.
+int RcTransport::bury(TransportSink& sink, bool all_polled) {
+  int events = 0;
+  for (Peer& peer : peers_) {
+    if (peer.stage != Stage::ending && peer.stage != Stage::doomed) continue;
+    if (peer.bulk->in_flight() > 0 || !all_polled) continue;
+    peer.stage = Stage::failed;
+    --ending_;
+    sink.on_peer_failed(peer.rank, std::move(peer.why));
+    ++events;
+  }
+  return events;
+}
+
+void RcTransport::wait(int64_t max_ns) {
+  if (max_ns <= 0 || ending_ > 0 || !refused_.empty()) return;
+  device_->wait(max_ns);
+}
+
+}  // namespace sgl

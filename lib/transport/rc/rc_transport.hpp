@@ -1,0 +1,101 @@
+// The transport over reliable connected QPs of a Device: a control and a bulk QP a peer.
+// docs/sim.md describes the protocol.
+#pragma once
+
+#include "transport/rc/bulk.hpp"
+#include "transport/rc/control.hpp"
+#include "transport/rc/memory.hpp"
+#include "transport/transport.hpp"
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace sgl {
+
+struct RcOptions {
+  ControlSizes control;
+  int bulk_wrs = 128;  // requests in flight to one peer
+  int batch_wrs = 32;  // requests in one batch
+};
+
+struct RcBootstrap {
+  int rank = 0;
+  int size = 1;
+  // As ShmBootstrap::allgather; used during connect_rc() only.
+  std::function<Status(std::span<const std::byte> mine, std::vector<std::byte>* all)> allgather;
+};
+
+class RcTransport final : public Transport {
+ public:
+  RcTransport(std::unique_ptr<Device> device, int rank, int size, const RcOptions& options);
+  ~RcTransport() override;
+
+  // Opens all QPs, then connects them by the addresses that the ranks exchange.
+  Status open();
+  Status connect(const RcBootstrap& bootstrap);
+
+  const TransportLimits& limits() const override { return limits_; }
+  Post send_message(int peer, const MessageHeader& header, const View* payload) override;
+  Result<RemoteMemory> expose(const View& view, bool write) override;
+  void release(const RemoteMemory& memory) override;
+  bool reachable(const RemoteMemory& memory) const override { return memory.key != 0; }
+  bool mappable(const RemoteMemory&) const override { return false; }
+  std::byte* map(int, const RemoteMemory&, int64_t, int64_t) override { return nullptr; }
+  Post post(int peer, const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
+            uint64_t token) override;
+  Post post_receive(int, const Batch&, std::byte*, uint64_t) override { return Post::failed; }
+  Post post_send(int, const Batch&, std::byte*, uint64_t) override { return Post::failed; }
+  int progress(TransportSink& sink) override;
+  void wait(int64_t max_ns) override;
+  void fail_peer(int peer, Status why) override;
+  void* allocate(size_t bytes) override { return memory_.allocate(bytes); }
+  bool deallocate(void* memory) override { return memory_.deallocate(memory); }
+  std::string describe() const override;
+
+ private:
+  // ending: what the peer sent before is still delivered; doomed: nothing more is.
+  enum class Stage : uint8_t { alive, ending, doomed, failed };
+  struct Peer {
+    int rank = -1;
+    std::unique_ptr<ControlChannel> control;
+    std::unique_ptr<BulkChannel> bulk;
+    Stage stage = Stage::alive;
+    Status why;
+  };
+  struct QpOwner {
+    Peer* peer;
+    bool bulk;
+  };
+  static constexpr size_t kPolledAtOnce = 32;
+
+  Peer* find_peer(int rank);
+  Status open_completion_queue();
+  void note_disconnected();
+  int handle(DeviceCompletion& completion, TransportSink& sink);
+  int handle_control(Peer& peer, DeviceCompletion& completion, TransportSink& sink);
+  int deliver_refused(TransportSink& sink);
+  void end(Peer& peer, Stage stage, Status why);
+  int bury(TransportSink& sink, bool all_polled);
+
+  std::unique_ptr<Device> device_;
+  MemoryTable memory_;
+  CompletionRoom room_;
+  int rank_;
+  RcOptions options_;
+  TransportLimits limits_;
+  std::vector<Peer> peers_;  // by rank; this rank's has no channels
+  std::unordered_map<QpNumber, QpOwner> owners_;
+  std::array<DeviceCompletion, kPolledAtOnce> polled_;
+  std::vector<BulkChannel::Finished> refused_, delivering_;
+  int ending_ = 0;  // peers that are ending or doomed
+};
+
+// Collective over all ranks; each brings its own device. All succeed or all fail.
+Result<std::unique_ptr<Transport>> connect_rc(const RcBootstrap& bootstrap,
+                                              std::unique_ptr<Device> device,
+                                              const RcOptions& options);
+
+}  // namespace sgl
