@@ -39,14 +39,15 @@ void fill(const LayoutNode& node, int64_t index, int64_t copies, int64_t base, i
   for (int64_t i = 0; i < copies; ++i) segments[i] = {base + displacements[i], length};
 }
 
-// Writes the runs of a seq of runs from child `index` on, as far as they fit. Returns
-// how many; 0 for another seq.
+// Writes the children of a seq from `index` on, as far as they are runs and fit.
+// Returns how many.
 int64_t fill_from_seq(const LayoutNode& node, int64_t index, int64_t base,
                       std::span<Segment> segments, int64_t max_bytes) {
   const auto& offsets = node.run_offsets;
   const auto& starts = node.payload_starts;
   size_t child = static_cast<size_t>(index), used = 0;
-  for (; child < offsets.size() && used < segments.size(); ++child, ++used) {
+  for (; child < offsets.size() && offsets[child] != kNoRun && used < segments.size();
+       ++child, ++used) {
     const int64_t end = child + 1 < starts.size() ? starts[child + 1] : node.size;
     const int64_t length = end - starts[child];
     if (length > max_bytes) break;
@@ -104,8 +105,8 @@ void Cursor::step_to_next_run() {
   run_ = {0, 0};
 }
 
-// With the current run used up: the following whole runs of the innermost node, when
-// it has nothing but runs; no two of them are adjacent. Leaves the last as the current
+// With the current run used up: the following whole runs of the innermost node;
+// no two of them are adjacent. Leaves the last as the current
 // one, used up.
 size_t Cursor::take_runs(std::span<Segment> segments, int64_t max_bytes) {
   if (frames_.empty()) return 0;

@@ -27,6 +27,8 @@ enum class LayoutKind : uint8_t {
 
 struct LayoutNode;
 
+inline constexpr int64_t kNoRun = INT64_MIN;
+
 class Layout {
  public:
   Layout();  // empty
@@ -84,7 +86,7 @@ struct LayoutNode {
   std::vector<Layout> children;         // loop, indexed: one; seq: several
   std::vector<int64_t> displacements;   // indexed
   std::vector<int64_t> payload_starts;  // seq: payload offset of each child
-  std::vector<int64_t> run_offsets;     // seq of runs alone: the offset of each, else none
+  std::vector<int64_t> run_offsets;     // seq with runs: offset of each, kNoRun of another child
   int64_t size = 0;
   int64_t true_lb = 0, true_ub = 0;
   int64_t first = 0, end = 0;  // offset of the first payload byte, and behind the last one

@@ -96,11 +96,13 @@ Layout NodeFactory::seq(std::vector<Layout> children) {
     node->max_run = std::max(node->max_run, part.max_run);
     node->hash = mixed(node->hash, part.hash);
   }
-  const bool runs_alone = std::all_of(children.begin(), children.end(),
-                                      [](const Layout& child) { return child.contiguous(); });
-  if (runs_alone) {
+  const bool any_run = std::any_of(children.begin(), children.end(),
+                                   [](const Layout& child) { return child.contiguous(); });
+  if (any_run) {
     node->run_offsets.reserve(children.size());
-    for (const Layout& child : children) node->run_offsets.push_back(child.node().offset);
+    for (const Layout& child : children) {
+      node->run_offsets.push_back(child.contiguous() ? child.true_lb() : kNoRun);
+    }
   }
   node->first = children.front().node().first;
   node->run_count = runs;

@@ -7,8 +7,8 @@
 namespace sgl {
 namespace {
 
-// Fewer equal runs within a longer seq stay runs, so that a seq of blocks of irregular
-// lengths is a seq of runs throughout, which is quick to walk.
+// Fewer equal runs within a longer seq stay runs: a seq of blocks of irregular lengths
+// is then mostly runs, which are quick to walk.
 constexpr size_t kMinGroupedRuns = 4;
 
 // `count` copies, `stride` apart, of a run of `length` bytes or, when that is 0,

@@ -91,6 +91,8 @@ TEST(Equivalence, StructOfAdjacentMembersIsContiguous) {
     expect_same(structure({2, 1, 3}, {0, 2 * extent, 3 * extent}, {old, old, old}),
                 contiguous(6, old));
     expect_same(structure({1, 1, 1}, {0, extent, 2 * extent}, {old, old, old}), contiguous(3, old));
+    expect_same(structure({2, 1}, {0, 2 * extent}, {old, old}), contiguous(3, old));
+    expect_same(structure({1, 2}, {0, extent}, {old, old}), contiguous(3, old));
     expect_same(structure({2}, {0}, {old}), contiguous(2, old));
   }
   const TypePtr mixed = structure({1, 1, 2}, {0, 4, 8}, {int32(), int32(), float64()});
