@@ -26,7 +26,8 @@ class InorderTree {
     return above > count_ ? below : static_cast<int>(above);
   }
   int left(int node) const {
-    return node - (node & -node) / 2 == node ? 0 : node - (node & -node) / 2;
+    const int half = (node & -node) / 2;
+    return half == 0 ? 0 : node - half;
   }
   int right(int node) const {
     for (int step = (node & -node) / 2; step > 0; step /= 2)
