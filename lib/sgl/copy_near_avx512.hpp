@@ -9,7 +9,7 @@ template <int64_t kBytes>
 constexpr int64_t kFarthest = kBytes == 8 ? 24 : 16;
 
 // Fewer runs than these, in a row and in all, are not worth the set-up.
-constexpr int64_t kFewestInRow = 4;
+constexpr int64_t kFewestInRow = 8;
 constexpr int64_t kFewestRuns = 24;
 
 // kBytes of 0: not a constant.
@@ -53,6 +53,20 @@ struct alignas(64) NearLanes {
       shift_apart[lane * lane_bytes] = static_cast<unsigned char>(shift);
       lanes |= uint64_t{1} << (i * stride / kBytes);
     }
+  }
+
+  // For EvenLanes: of two vectors' lanes, the even ones in `together`.
+  static constexpr NearLanes even() {
+    NearLanes result;
+    if constexpr (kBytes == 1) {
+      for (int i = 0; i < 8; ++i)
+        result.together[i * 8] = static_cast<unsigned char>(i % 4 * 2 + i / 4);
+    } else {
+      for (int64_t i = 0; i < 64 / kBytes; ++i) {
+        result.together[i * kBytes] = static_cast<unsigned char>(2 * i);
+      }
+    }
+    return result;
   }
 };
 
@@ -134,11 +148,47 @@ void pack_masked(const NearPattern<kBytes>& pattern, std::byte* to, const std::b
   _mm256_mask_storeu_epi8(to, written, moved);
 }
 
+// Every other lane of two vectors: the case of a stride of twice the run, for which a
+// permutation of two sources fills a whole vector.
+template <int64_t kBytes>
+struct EvenLanes {
+  __m512i index;
+
+  EvenLanes() {
+    alignas(64) static constexpr NearLanes<kBytes> lanes = NearLanes<kBytes>::even();
+    index = _mm512_load_si512(lanes.together);
+  }
+  __m512i of(__m512i low, __m512i high) const {
+    if constexpr (kBytes == 8) return _mm512_permutex2var_epi64(low, index, high);
+    if constexpr (kBytes == 4) return _mm512_permutex2var_epi32(low, index, high);
+    if constexpr (kBytes == 2) return _mm512_permutex2var_epi16(low, index, high);
+    const __m512i kept = _mm512_set1_epi16(0xff);
+    // Packed within 16-byte parts: the permutation puts the parts in order.
+    const __m512i packed =
+        _mm512_packus_epi16(_mm512_and_si512(low, kept), _mm512_and_si512(high, kept));
+    return _mm512_permutexvar_epi64(index, packed);
+  }
+};
+
+// As many runs of a row as whole pairs of vectors hold, short of the row's end.
+template <int64_t kBytes>
+void pack_even(const EvenLanes<kBytes>& even, std::byte* to, const std::byte* from, int64_t count) {
+  constexpr int64_t runs = 64 / kBytes;
+#pragma GCC unroll 2
+  for (int64_t done = 0; done + runs < count; done += runs, to += 64, from += 128) {
+    _mm512_storeu_si512(to, even.of(_mm512_loadu_si512(from), _mm512_loadu_si512(from + 64)));
+  }
+}
+
 template <int64_t kBytes>
 void pack_near_rows(std::byte* to, const std::byte* from, const RunGrid& grid) {
   const NearPattern<kBytes> pattern(grid.stride);
   const int64_t runs = pattern.runs;
-  const NearRow row_plan(grid.count, runs, 64 / kBytes);
+  const EvenLanes<kBytes> even;
+  constexpr int64_t pair_runs = 64 / kBytes;
+  const bool use_pairs = grid.stride == 2 * kBytes && grid.count > pair_runs;
+  const int64_t in_pairs = use_pairs ? (grid.count - 1) / pair_runs * pair_runs : 0;
+  const NearRow row_plan(grid.count - in_pairs, runs, 64 / kBytes);
   const int64_t step_to = runs * kBytes;
   const int64_t step_from = runs * grid.stride;
   const __mmask64 full_read = low_bits((runs - 1) * grid.stride + kBytes);
@@ -146,7 +196,9 @@ void pack_near_rows(std::byte* to, const std::byte* from, const RunGrid& grid) {
   const __mmask64 last_read = low_bits((row_plan.last - 1) * grid.stride + kBytes);
   const auto last_written = static_cast<__mmask32>(low_bits(row_plan.last * kBytes));
   for (int64_t row = 0; row < grid.rows; ++row, from += grid.row_stride) {
-    const std::byte* at = from;
+    if (use_pairs) pack_even(even, to, from, grid.count);
+    to += in_pairs * kBytes;
+    const std::byte* at = from + in_pairs * grid.stride;
 #pragma GCC unroll 4
     for (int64_t i = 0; i < row_plan.free; ++i, to += step_to, at += step_from) {
       const __m256i moved = pattern.move_together(_mm512_loadu_si512(at));

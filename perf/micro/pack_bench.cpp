@@ -153,15 +153,19 @@ ScenePtr struct_scene(const WorkingSet& set) {
   return scene;
 }
 
-ScenePtr indexed_scene(const WorkingSet& set, int64_t block) {
+// Blocks at drawn places; with `touching`, neighbours often meet, so that the normal
+// form has runs of several lengths.
+ScenePtr indexed_scene(const WorkingSet& set, int64_t block, bool touching) {
   auto scene = std::make_shared<Scene>();
-  const int64_t count = set.memory_bytes / (2 * block);
+  const int64_t slot = touching ? 2 : 3;  // blocks
+  const int64_t count = set.memory_bytes / (slot * block);
   std::mt19937_64 random(5);
   auto places = std::make_shared<std::vector<int64_t>>();
   for (int64_t i = 0; i < count; ++i) {
-    places->push_back(2 * block * i + static_cast<int64_t>(random() % 2) * block);
+    places->push_back(slot * block * i + static_cast<int64_t>(random() % 2) * block);
   }
-  scene->name = "indexed:" + std::to_string(block) + "/" + set.name;
+  scene->name =
+      std::string(touching ? "touching:" : "indexed:") + std::to_string(block) + "/" + set.name;
   scene->layout = sgl::Layout::indexed(*places, sgl::Layout::run(0, block));
   scene->pack_by_hand = [=](std::byte* memory, std::byte* packed) {
     handwritten::pack_indexed(memory, packed, places->data(), count, block);
@@ -185,7 +189,10 @@ void add_scenes() {
     if (set.memory_bytes > (1 << 20)) continue;
     for (int64_t block : {4, 8, 64}) add_all(rows_scene(set, block));
     add_all(struct_scene(set));
-    for (int64_t block : {8, 64}) add_all(indexed_scene(set, block));
+    for (int64_t block : {8, 64}) {
+      add_all(indexed_scene(set, block, false));
+      add_all(indexed_scene(set, block, true));
+    }
   }
 }
 
