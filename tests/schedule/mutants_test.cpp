@@ -29,6 +29,7 @@ Case draw_case(const Builder& builder, std::mt19937_64* random) {
   of.in_place =
       below(2) && of.collective != Collective::bcast && of.collective != Collective::barrier;
   of.commutative = !is_reduction(of.collective) || !builder.order_preserving || below(2);
+  of.grain = is_reduction(of.collective) && below(3) == 0 ? 4 : 1;
   of.chunk_bytes = 64;
   of.seed = (*random)();
   return of;
@@ -58,7 +59,7 @@ std::string concrete_fault(const Ranks& ranks, uint64_t seed) {
   return {};
 }
 
-TEST(Concrete, FindsAllBuildersRight) {
+TEST(Mutants, BothJudgesAcceptTheOriginals) {
   std::mt19937_64 random(20240611);
   for (const Builder& builder : all_builders())
     for (int i = 0; i < 12; ++i) {
@@ -66,6 +67,8 @@ TEST(Concrete, FindsAllBuildersRight) {
       Ranks ranks;
       if (!build(builder, of, &ranks)) continue;
       EXPECT_EQ(concrete_fault(ranks, of.seed), "") << builder.name << " " << describe(of);
+      EXPECT_EQ(verify(ranks.problems, ranks.schedules).text(), "")
+          << builder.name << " " << describe(of);
     }
 }
 
