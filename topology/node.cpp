@@ -11,6 +11,9 @@ namespace {
 constexpr const char* kLevelNames[kLevelCount] = {"machine", "package", "numa", "l3",
                                                   "l2",      "core",    "pu"};
 
+// Tables by OS index stay small, whatever a forged model says.
+constexpr int kLargestOsIndex = (1 << 20) - 1;
+
 int largest_pu_count(std::span<const Domain> domains) {
   int largest = 0;
   for (const Domain& domain : domains) largest = std::max(largest, domain.pu_count);
@@ -27,8 +30,10 @@ Status check_os_indexes(const std::vector<Pu>& pus) {
   for (const Pu& pu : pus) indexes.push_back(pu.os_index);
   std::ranges::sort(indexes);
   if (indexes.empty()) return error(SGLCOLL_ERR_ARG, "the machine has no PU");
-  if (indexes.front() < 0)
-    return error(SGLCOLL_ERR_ARG, "a PU has the OS index {}, which is negative", indexes.front());
+  for (int index : {indexes.front(), indexes.back()})
+    if (index < 0 || index > kLargestOsIndex)
+      return error(SGLCOLL_ERR_ARG, "a PU has the OS index {}, which is not in 0 to {}", index,
+                   kLargestOsIndex);
   auto twice = std::ranges::adjacent_find(indexes);
   if (twice != indexes.end())
     return error(SGLCOLL_ERR_ARG, "two PUs have the same OS index {}", *twice);

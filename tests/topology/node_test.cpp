@@ -168,6 +168,36 @@ TEST(Node, RestrictionToNothingIsRefused) {
   EXPECT_NE(none.status().text().find("8,9"), std::string::npos) << none.status().text();
 }
 
+TEST(Node, ForgedModelsAreRefusedByName) {
+  const std::pair<const char*, void (*)(Node*)> forgeries[] = {
+      {"numa 1 has the PUs 7", [](Node* node) { node->domains[2][1].first_pu = 7; }},
+      {"numa 1 has the PUs 8", [](Node* node) { node->domains[2][1].pu_count = 9; }},
+      {"l3 0 has the PUs -1", [](Node* node) { node->domains[3][0].first_pu = -1; }},
+      {"l3 0 has the PUs", [](Node* node) { node->domains[3][0].pu_count = 0; }},
+      {"l3 1 has the PUs", [](Node* node) { std::swap(node->domains[3][0], node->domains[3][1]); }},
+      {"core 7 has the PUs", [](Node* node) { node->domains[5][7].pu_count = INT32_MAX; }},
+      {"level pu has 15", [](Node* node) { node->domains[6].pop_back(); }},
+      {"level machine has 0", [](Node* node) { node->domains[0].clear(); }},
+      {"level machine has 1", [](Node* node) { node->domains[0][0].pu_count = 15; }},
+      {"same OS index 12", [](Node* node) { node->pus[0].os_index = 12; }},
+      {"index -2, which is not", [](Node* node) { node->pus[0].os_index = -2; }},
+      {"index 1048576, which is not", [](Node* node) { node->pus[0].os_index = 1 << 20; }},
+      {"no PU", [](Node* node) { node->pus.clear(); }},
+      {"device x",
+       [](Node* node) {
+         node->devices.push_back({"x", {-1, 14, 3, 0}});
+       }},
+  };
+  for (const auto& [part, forge] : forgeries) {
+    Node node = load_machine("two_sockets_smt");
+    forge(&node);
+    Result<Node> back = deserialise_node(serialise_node(node));
+    ASSERT_FALSE(back.ok()) << part;
+    EXPECT_EQ(back.status().code(), SGLCOLL_ERR_ARG);
+    EXPECT_NE(back.status().text().find(part), std::string::npos) << back.status().text();
+  }
+}
+
 TEST(Load, BadTextsAreRefusedByName) {
   const std::pair<const char*, const char*> cases[] = {
       {"/nowhere/machine.xml", "/nowhere/machine.xml"},
