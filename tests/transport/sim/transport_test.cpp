@@ -1,0 +1,114 @@
+// The RC protocol over two simulated devices, both driven by one thread.
+#include "transport/sim/sim.hpp"
+
+#include <barrier>
+#include <cstring>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace sgl::test {
+namespace {
+
+struct Sink final : TransportSink {
+  void on_message(int, const MessageHeader& header, std::span<const std::byte>) override {
+    tags.push_back(header.tag);
+  }
+  void on_complete(uint64_t, Status status) override {
+    ++completed;
+    if (!status.ok()) failure = status.text();
+  }
+  void on_peer_failed(int, Status) override { ++failed; }
+  std::vector<uint32_t> tags;
+  std::string failure;
+  int completed = 0, failed = 0;
+};
+
+struct Pair : testing::Test {
+  Pair() {
+    SimOptions options;
+    options.seed = 11;
+    options.queues = {{3, 64}, 6, 4};
+    options.limits.max_send_sge = options.limits.max_read_sge = 3;
+    std::barrier<> meet(2);
+    std::span<const std::byte> given[2];
+    auto open = [&](int rank) {
+      auto gather = [&, rank](std::span<const std::byte> mine, std::vector<std::byte>* all) {
+        given[rank] = mine;
+        meet.arrive_and_wait();
+        all->assign(given[0].begin(), given[0].end());
+        all->insert(all->end(), given[1].begin(), given[1].end());
+        meet.arrive_and_wait();
+        return Status();
+      };
+      auto made = make_sim_transport({rank, 2, gather, options});
+      EXPECT_TRUE(made.ok()) << made.status().text();
+      if (made.ok()) ends[rank] = made.take();
+    };
+    std::thread other(open, 1);
+    open(0);
+    other.join();
+  }
+  void turn() {
+    for (int i = 0; i < 2; ++i)
+      if (ends[i]) ends[i]->progress(sinks[i]);
+  }
+  // Posts all batches of a transfer between the two memories and waits for them.
+  void transfer(TransferShape shape, const Layout& local, const Layout& remote, std::byte* here,
+                std::byte* there) {
+    View mine{here, &local, 0, local.size()}, theirs{there, &remote, 0, remote.size()};
+    RemoteMemory memory = ends[1]->expose(theirs, true).take();
+    BatchCompiler compiler(mine, theirs, shape, ends[0]->limits().sgl, SglRules{});
+    int posted = 0;
+    for (Batch batch; compiler.next(&batch); ++posted)
+      while (ends[0]->post(1, batch, here, memory, 1) == Post::busy) turn();
+    for (int i = 0; i < 100'000 && sinks[0].completed < posted; ++i) turn();
+    EXPECT_EQ(sinks[0].completed, posted) << sinks[0].failure;
+    EXPECT_EQ(sinks[0].failure, "");
+    ends[1]->release(memory);
+  }
+  std::unique_ptr<Transport> ends[2];
+  Sink sinks[2];
+};
+
+TEST_F(Pair, messages_keep_their_order_when_credits_run_out) {
+  constexpr uint32_t kMessages = 500;
+  uint32_t next[2] = {0, 0};
+  for (int i = 0;
+       i < 1'000'000 && (sinks[0].tags.size() < kMessages || sinks[1].tags.size() < kMessages);
+       ++i) {
+    for (int end = 0; end < 2; ++end)
+      while (next[end] < kMessages &&
+             ends[end]->send_message(1 - end, {0, 0, next[end], 0, 0}, nullptr) == Post::done)
+        ++next[end];
+    turn();
+  }
+  for (const Sink& sink : sinks) {
+    ASSERT_EQ(sink.tags.size(), kMessages);
+    for (uint32_t i = 0; i < kMessages; ++i) EXPECT_EQ(sink.tags[i], i);
+  }
+}
+
+TEST_F(Pair, strided_reads_and_writes_match_a_copy) {
+  for (TransferShape shape : {TransferShape::read_scatter, TransferShape::write_gather}) {
+    SCOPED_TRACE(shape_name(shape));
+    sinks[0].completed = 0;
+    std::vector<std::byte> here(1200, std::byte{1}), there(400);
+    for (size_t i = 0; i < there.size(); ++i) there[i] = static_cast<std::byte>(i * 7);
+    if (shape == TransferShape::write_gather)
+      for (size_t i = 0; i < here.size(); ++i) here[i] = static_cast<std::byte>(i * 13);
+    transfer(shape, Layout::loop(100, 12, Layout::run(0, 4)), Layout::run(0, 400), here.data(),
+             there.data());
+    for (size_t i = 0; i < 400; ++i) ASSERT_EQ(here[i / 4 * 12 + i % 4], there[i]) << i;
+  }
+}
+
+TEST_F(Pair, a_peer_that_goes_is_reported_once) {
+  ends[1].reset();
+  for (int i = 0; i < 1000; ++i) turn();
+  EXPECT_EQ(sinks[0].failed, 1);
+  EXPECT_EQ(ends[0]->send_message(1, {}, nullptr), Post::failed);
+}
+
+}  // namespace
+}  // namespace sgl::test
