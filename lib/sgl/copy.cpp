@@ -54,10 +54,7 @@ template <class Direction>
 void move_node(const LayoutNode& node, std::byte* memory, std::byte* packed);
 
 bool all_runs(const LayoutNode& seq) {
-  for (const Layout& child : seq.children) {
-    if (child.node().kind != LayoutKind::run) return false;
-  }
-  return true;
+  return !seq.run_offsets.empty() && std::ranges::count(seq.run_offsets, kNoRun) == 0;
 }
 
 // Copies of a struct of short members: the loops are interchanged, so that each
@@ -116,6 +113,23 @@ void move_indexed(const LayoutNode& indexed, int64_t first, int64_t count, std::
   }
 }
 
+// The children [first, first + count) of a seq; the nodes of runs are not looked at.
+template <class Direction>
+void move_parts(const LayoutNode& seq, int64_t first, int64_t count, std::byte* memory,
+                std::byte* packed) {
+  const int64_t* starts = seq.payload_starts.data();
+  const int64_t* runs = seq.run_offsets.empty() ? nullptr : seq.run_offsets.data();
+  const int64_t last = child_count(seq) - 1;
+  for (int64_t i = first; i < first + count; ++i) {
+    std::byte* target = packed + (starts[i] - starts[first]);
+    if (runs != nullptr && runs[i] != kNoRun) {
+      Direction::run(memory + runs[i], target, (i < last ? starts[i + 1] : seq.size) - starts[i]);
+    } else {
+      move_node<Direction>(child_of(seq, i), memory, target);
+    }
+  }
+}
+
 // Whole copies or children [first, first + count).
 template <class Direction>
 void move_children(const LayoutNode& node, int64_t first, int64_t count, std::byte* memory,
@@ -127,12 +141,7 @@ void move_children(const LayoutNode& node, int64_t first, int64_t count, std::by
     case LayoutKind::indexed:
       return move_indexed<Direction>(node, first, count, memory, packed);
     default:
-      break;
-  }
-  for (int64_t i = first; i < first + count; ++i) {
-    const LayoutNode& child = child_of(node, i);
-    move_node<Direction>(child, memory, packed);
-    packed += child.size;
+      return move_parts<Direction>(node, first, count, memory, packed);
   }
 }
 
