@@ -31,7 +31,7 @@ Status check_options(const sglcoll_options& options) {
 void end_communicators_of(const World* world) {
   std::vector<sglcoll_comm> ending;
   comm_pool().for_each_live([&](sglcoll_comm_s& comm) {
-    if (comm.communicator->world().get() == world) ending.push_back(&comm);
+    if (comm.communicator && comm.communicator->world().get() == world) ending.push_back(&comm);
   });
   for (sglcoll_comm comm : ending) comm_pool().drop(comm);
 }

@@ -72,8 +72,9 @@ class HandlePool {
     return handle;
   }
   void drop(T* handle) {
-    [[maybe_unused]] T emptied = std::exchange(*handle, T{});  // destroyed outside the lock
+    T emptied;  // destroyed outside the lock
     std::lock_guard lock(mutex_);
+    std::swap(emptied, *handle);
     free_.push_back(handle);
   }
   template <class F>

@@ -51,7 +51,7 @@ Status collect_all(int count, sglcoll_request* requests) {
 void collect_abandoned() {
   std::vector<sglcoll_request> complete;
   request_pool().for_each_live([&](sglcoll_request_s& request) {
-    if (request.abandoned && !request.operation->running()) complete.push_back(&request);
+    if (request.abandoned && request.operation && !request.operation->running()) complete.push_back(&request);
   });
   for (sglcoll_request request : complete) dispose(request);
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "collectives/builder.hpp"
+#include "schedule/verifier.hpp"
 
 namespace sgl {
 namespace {
@@ -40,8 +41,18 @@ Communicator::~Communicator() {
 }
 
 Result<std::shared_ptr<const Plan>> Communicator::make_plan(const Problem& problem) {
-  Result<const Builder*> builder = select_builder(problem, world_->on_one_node(), world_->settings().algorithm);
+  Result<const Builder*> builder = select_builder(problem, world_->on_one_node(), world_->settings().algorithm,
+                                                 world_->settings().reproducible);
   if (!builder.ok()) return std::move(builder.status());
+  if (world_->settings().verify && problem.collective != Collective::gatherv && problem.collective != Collective::scatterv) {
+    std::vector<Problem> problems(static_cast<size_t>(problem.size), problem);
+    std::vector<Schedule> schedules;
+    for (int rank = 0; rank < problem.size; ++rank) {
+      problems[static_cast<size_t>(rank)].rank = rank;
+      schedules.push_back(builder.value()->build(problems[static_cast<size_t>(rank)]));
+    }
+    SGL_TRY(verify(problems, schedules));
+  }
   ++world_->engine().counters().plans_built;
   return std::shared_ptr<const Plan>(std::make_shared<Plan>(problem, builder.value()->build(problem)));
 }
