@@ -30,6 +30,10 @@ Result<Topology> make_topology() {
   if (hwloc_topology_init(&raw) != 0)
     return error(SGLCOLL_ERR_SYSTEM, "hwloc cannot make a topology object: {}", strerror(errno));
   Topology topology(raw);
+  // Accelerators are not in the model, so their runtimes need not be asked.
+  // PCI devices are read from /sys by hwloc itself: libpciaccess is slower and leaks.
+  for (const char* component : {"opencl", "cuda", "nvml", "rsmi", "levelzero", "gl", "pci"})
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
   // Devices are wanted, but not the bridges between.
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   return topology;
