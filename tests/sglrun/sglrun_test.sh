@@ -38,12 +38,12 @@ err_is_empty() { [ ! -s "$work/err" ] || fail "standard error is not empty"; }
 
 # Processes whose environment has this case's mark, without this shell's own.
 leftovers() {
-  local directory pid
-  for directory in /proc/[0-9]*; do
-    pid=${directory#/proc/}
-    [ "$pid" = $$ ] || [ "$pid" = "$BASHPID" ] && continue
-    [ "$(cut -d' ' -f4 "$directory/stat" 2>/dev/null)" = $$ ] && continue
-    tr '\0' '\n' 2>/dev/null <"$directory/environ" | grep -qx "SGLRUN_TEST_MARK=$work" && echo "$pid"
+  local file pid
+  for file in $(grep -lzsx "SGLRUN_TEST_MARK=$work" /proc/[0-9]*/environ); do
+    pid=${file#/proc/}
+    pid=${pid%/environ}
+    [ "$(cut -d' ' -f4 "/proc/$pid/stat" 2>/dev/null)" = $$ ] || [ "$pid" = $$ ] ||
+      [ ! -d "/proc/$pid" ] || [ "$pid" = "$BASHPID" ] || echo "$pid"
   done
 }
 # Repeats a check for up to 5 seconds.
@@ -289,21 +289,31 @@ case_interrupt_twice() {
   ends_with 130
   err_has 'interrupted twice'
 }
-case_interrupt_stuck() {
-  # The output's reader has stopped, so nothing can be written any more.
+# stuck_output: starts ranks whose output nobody takes any more.
+stuck_output() {
   mkfifo "$work/fifo"
-  sleep 100 <"$work/fifo" &
-  local reader=$!
+  sleep 1000 <"$work/fifo" >/dev/null 2>&1 &
+  reader=$!
   set -m
   "$sglrun" -n 2 yes >"$work/fifo" 2>"$work/err" </dev/null &
   job=$!
   set +m
   sleep 0.5
+}
+case_interrupt_stuck() {
+  stuck_output
   kill -INT $job
   kill -INT $job
   sleep 0.1
   kill -INT $job 2>/dev/null
   ends_with 130
+  kill $reader
+}
+case_killed_stuck() {
+  stuck_output
+  kill -KILL $job
+  ends_with 137
+  eventually none_left || fail "processes are left: $(leftovers)"
   kill $reader
 }
 case_stop_and_go() {

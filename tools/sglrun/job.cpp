@@ -86,7 +86,7 @@ int Job::run() {
   }
   // What ranks left running would keep their outputs open.
   kill_all_descendants();
-  while (!outputs_done() && interrupts_ < 2) loop_.run_once(-1);
+  while (!outputs_done() && interrupts_ < 2 && !abandoned_) loop_.run_once(-1);
   return failure_.value_or(0);
 }
 
@@ -235,7 +235,7 @@ void Job::take_signals() {
   if (count == 0) {  // the supervisor is gone
     loop_.remove(worker_.control_fd);
     fail(128 + SIGKILL);
-    killed_ = true;
+    abandoned_ = killed_ = true;
     return signal_ranks(SIGKILL);
   }
   for (ssize_t i = 0; i < count; ++i) {

@@ -69,6 +69,7 @@ class Job {
   int alive_ = 0;
   int interrupts_ = 0;
   bool killed_ = false;
+  bool abandoned_ = false;      // the supervisor is gone
   std::optional<int> failure_;  // the exit status of the first failure
   int64_t timeout_at_ns_ = 0;   // 0: none
   int64_t kill_at_ns_ = 0;      // 0: the job is not being ended
