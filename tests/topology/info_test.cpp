@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -164,9 +165,13 @@ TEST(Info, TakesTheSettingsTopology) {
 TEST(Info, DrawsWellFormedSvg) {
   char folder[] = "sglcoll-info-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string file = std::string(folder) + "/machine <&\".svg";
-  for (const char* machine : {kMachine, "pu:1", SGLCOLL_TEST_FIXTURES "/snc2_devices.xml",
-                              "package:2 group:4 [numa] l3:2 l2:4 core:1 pu:2"})
+  const std::string file = std::string(folder) + "/machine.svg";
+  // Its name is drawn and must be escaped.
+  const std::string strange = std::string(folder) + "/a <&\".xml";
+  std::filesystem::copy_file(SGLCOLL_TEST_FIXTURES "/two_sockets_restricted.xml", strange);
+  for (const char* machine :
+       {kMachine, "pu:1", strange.c_str(), SGLCOLL_TEST_FIXTURES "/snc2_devices.xml",
+        "package:2 group:4 [numa] l3:2 l2:4 core:1 pu:2"})
     for (const char* ranks : {"1", "7", "150"}) {
       const Outcome outcome = info({"--topology", machine, "--ranks", ranks, "--svg", file});
       EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -177,8 +182,7 @@ TEST(Info, DrawsWellFormedSvg) {
       const std::string last_rank = "rank " + std::to_string(std::stoi(ranks) - 1) + " on PU";
       EXPECT_NE(svg.find(last_rank), std::string::npos) << machine;
     }
-  unlink(file.c_str());
-  rmdir(folder);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Info, ListsSettingsWithOrigin) {
