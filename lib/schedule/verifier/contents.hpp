@@ -18,7 +18,10 @@ inline constexpr Term kUninitialised = 0;
 struct Run {
   int first = 0, last = 0;
   int64_t shift = 0;
-  auto operator<=>(const Run&) const = default;
+  bool operator==(const Run&) const = default;
+  bool operator<(const Run& other) const {
+    return std::tie(first, last, shift) < std::tie(other.first, other.last, other.shift);
+  }
 };
 
 // Bytes [0, length): byte k holds the combination `term` of the input bytes that

@@ -1,6 +1,7 @@
 #include "schedule/verifier/interpreter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sgl::verifier {
 
@@ -34,7 +35,7 @@ Status Interpreter::run() {
       ready_edges_.pop_back();
       advance(edge);
     }
-    if (!failure_.ok()) return failure_.copy();
+    if (!failure_.ok()) return std::move(failure_);
   }
   return completed_.size() == steps_.size() ? Status() : deadlock();
 }
