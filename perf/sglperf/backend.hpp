@@ -39,6 +39,20 @@ class Backend {
   virtual void barrier() = 0;
   // Gathers doubles from all ranks, equal lengths.
   virtual std::vector<double> gather_all(const std::vector<double>& mine) = 0;
+
+  // Blocks that this rank gives to and gets from a collective (bcast gives none here:
+  // its data is in the receive buffer).
+  int blocks_sent(const std::string& collective, int root) const {
+    if (collective == "reduce_scatter_block" || collective == "reduce_scatter") return size();
+    if (collective == "scatter" || collective == "scatterv") return rank() == root ? size() : 0;
+    return collective == "bcast" || collective == "barrier" ? 0 : 1;
+  }
+  int blocks_received(const std::string& collective, int root) const {
+    if (collective == "allgather" || collective == "allgatherv" || collective == "memcpy") return size();
+    if (collective == "gather" || collective == "gatherv") return rank() == root ? size() : 0;
+    if (collective == "reduce") return rank() == root ? 1 : 0;
+    return collective == "barrier" ? 0 : 1;
+  }
 };
 
 std::unique_ptr<Backend> make_backend();

@@ -117,17 +117,6 @@ class MpiBackend final : public Backend {
     MPI_Unpack(b.data(), bytes, &position, inout, *count, *type, MPI_COMM_WORLD);
   }
 
-  int blocks_sent(const std::string& collective, int root) const {
-    if (collective == "reduce_scatter_block" || collective == "reduce_scatter") return size_;
-    if (collective == "scatter" || collective == "scatterv") return rank_ == root ? size_ : 0;
-    return collective == "bcast" || collective == "barrier" ? 0 : 1;
-  }
-  int blocks_received(const std::string& collective, int root) const {
-    if (collective == "allgather" || collective == "allgatherv") return size_;
-    if (collective == "gather" || collective == "gatherv") return rank_ == root ? size_ : 0;
-    if (collective == "reduce") return rank_ == root ? 1 : 0;
-    return collective == "barrier" ? 0 : 1;
-  }
   void move(const void* buffer, int count, int32_t* packed, bool out) {
     int position = 0, bytes = payload_ * 4 * count;
     if (out) MPI_Pack(buffer, count, type_, packed, bytes, &position, MPI_COMM_WORLD);

@@ -89,17 +89,6 @@ class SglcollBackend final : public Backend {
   }
 
  private:
-  int64_t blocks_sent(const std::string& collective, int root) const {
-    if (collective == "reduce_scatter_block" || collective == "reduce_scatter") return size();
-    if (collective == "scatter" || collective == "scatterv") return rank() == root ? size() : 0;
-    return collective == "bcast" || collective == "barrier" ? 0 : 1;
-  }
-  int64_t blocks_received(const std::string& collective, int root) const {
-    if (collective == "allgather" || collective == "allgatherv") return size();
-    if (collective == "gather" || collective == "gatherv") return rank() == root ? size() : 0;
-    if (collective == "reduce") return rank() == root ? 1 : 0;
-    return collective == "barrier" ? 0 : 1;
-  }
   void move(const void* buffer, int64_t count, int32_t* packed, bool out) {
     int64_t position = 0, bytes = payload_ * 4 * count;
     if (out) check(sglcoll_pack(buffer, count, type_, packed, bytes, &position));

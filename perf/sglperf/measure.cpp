@@ -78,20 +78,10 @@ int32_t expected(const Backend& backend, const MeasureOptions& options, int bloc
   return value(block, 0, i);  // gathers
 }
 
-int received_blocks(const Backend& backend, const MeasureOptions& options) {
-  const std::string& name = options.collective;
-  if (name == "barrier") return 0;
-  if (name == "allgather" || name == "allgatherv" || name == "memcpy") return backend.size();
-  bool here = backend.rank() == options.root;
-  if (name == "gather" || name == "gatherv") return here ? backend.size() : 0;
-  if (name == "reduce") return here ? 1 : 0;
-  return 1;
-}
-
 bool verify(const Backend& backend, const Shape& shape, const MeasureOptions& options, const int32_t* recv) {
   if (options.collective == "memcpy" && shape.kind != Shape::Kind::contiguous) return true;  // raw bytes, not elements
   bool right = true;
-  for (int block = 0; block < received_blocks(backend, options); ++block)
+  for (int block = 0; block < backend.blocks_received(options.collective, options.root); ++block)
     for_each_element(shape, [&](int64_t i, int64_t offset) {
       right &= recv[block * shape.extent + offset] == expected(backend, options, block, i);
     });
