@@ -37,13 +37,39 @@ Result<Argument> at_root_only(const CallSite& site, int root, const char* name, 
   return nothing;
 }
 
+// What a call is remembered by.
+struct Remembered {
+  CallKey key;
+  CallBuffers buffers;
+};
+
+Remembered remembered(Collective collective, const void* send, int64_t send_count,
+                      sglcoll_type send_type, const void* recv, int64_t recv_count,
+                      sglcoll_type recv_type, sglcoll_op op = nullptr, int root = 0) {
+  CallKey key{collective, true, send == SGLCOLL_IN_PLACE, recv == SGLCOLL_IN_PLACE, root,
+              send_count, recv_count, send_type, recv_type, op, handle_generation()};
+  return {key, {const_cast<void*>(send), const_cast<void*>(recv)}};
+}
+
+// The forms with arrays of counts are not.
+Remembered not_remembered() { return {}; }
+
 // Checks the communicator, makes the call and runs it.
 template <class Make>
-Code run(sglcoll_comm comm, Form form, sglcoll_request* request, sglcoll_type user_type, Make make) {
+Code run(sglcoll_comm comm, Form form, sglcoll_request* request, sglcoll_type user_type,
+         const Remembered& call, Make make) {
   return guarded([&]() -> Status {
     SGL_ASSIGN(communicator, use_comm(comm));
-    SGL_ASSIGN(call, make(CallSite{communicator->rank(), communicator->size()}));
-    return run_collective(communicator, std::move(call), user_type, form, request);
+    if (form != Form::blocking) SGL_TRY(check_output("request", request));
+    auto held = communicator->world()->lock();
+    std::unique_ptr<Operation> operation = communicator->recall(call.key, call.buffers);
+    if (!operation) {
+      SGL_ASSIGN(made, make(CallSite{communicator->rank(), communicator->size()}));
+      SGL_ASSIGN(prepared, communicator->prepare(std::move(made)));
+      operation = std::move(prepared);
+      communicator->remember(call.key, call.buffers, *operation);
+    }
+    return run_collective(communicator, std::move(operation), user_type, form, request, held);
   });
 }
 
@@ -54,20 +80,21 @@ using namespace sgl;  // NOLINT(google-build-using-namespace): this file is the 
 
 #define SGL_LIST(...) __VA_ARGS__
 // The three functions of a collective. `parameters` ends with a comma inside its
-// parentheses; the body makes the CollectiveCall at `site`.
-#define SGL_COLLECTIVE(name, parameters, user_type, ...)                                                       \
+// parentheses; `call` is what it is remembered by; the body makes the CollectiveCall
+// at `site`.
+#define SGL_COLLECTIVE(name, parameters, user_type, call, ...)                                                       \
   sglcoll_status sglcoll_##name(SGL_LIST parameters sglcoll_comm comm) {                                       \
-    return run(comm, Form::blocking, nullptr, user_type, [&](const CallSite& site) -> Result<CollectiveCall> { \
+    return run(comm, Form::blocking, nullptr, user_type, call, [&](const CallSite& site) -> Result<CollectiveCall> { \
       __VA_ARGS__                                                                                              \
     });                                                                                                        \
   }                                                                                                            \
   sglcoll_status sglcoll_i##name(SGL_LIST parameters sglcoll_comm comm, sglcoll_request* request) {            \
-    return run(comm, Form::nonblocking, request, user_type, [&](const CallSite& site) -> Result<CollectiveCall> { \
+    return run(comm, Form::nonblocking, request, user_type, call, [&](const CallSite& site) -> Result<CollectiveCall> { \
       __VA_ARGS__                                                                                              \
     });                                                                                                        \
   }                                                                                                            \
   sglcoll_status sglcoll_##name##_init(SGL_LIST parameters sglcoll_comm comm, sglcoll_request* request) {      \
-    return run(comm, Form::persistent, request, user_type, [&](const CallSite& site) -> Result<CollectiveCall> { \
+    return run(comm, Form::persistent, request, user_type, call, [&](const CallSite& site) -> Result<CollectiveCall> { \
       __VA_ARGS__                                                                                              \
     });                                                                                                        \
   }
@@ -77,7 +104,8 @@ extern "C" {
 // clang-format off
 SGL_COLLECTIVE(allgather,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
-   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type,), nullptr, {
+   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type,), nullptr,
+  remembered(Collective::allgather, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type));
   return allgather_call(site, send, recv);
@@ -85,14 +113,16 @@ SGL_COLLECTIVE(allgather,
 
 SGL_COLLECTIVE(allgatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
-   void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,), nullptr, {
+   void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,), nullptr,
+  not_remembered(), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
   return allgatherv_call(site, send, recv);
 })
 
 SGL_COLLECTIVE(reduce_scatter_block,
-  (const void* send_buffer, void* recv_buffer, int64_t recv_count, sglcoll_type type, sglcoll_op op,), type, {
+  (const void* send_buffer, void* recv_buffer, int64_t recv_count, sglcoll_type type, sglcoll_op op,), type,
+  remembered(Collective::reduce_scatter_block, send_buffer, recv_count, type, recv_buffer, recv_count, type, op), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, recv_count, type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, recv_count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
@@ -100,7 +130,8 @@ SGL_COLLECTIVE(reduce_scatter_block,
 })
 
 SGL_COLLECTIVE(reduce_scatter,
-  (const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type, sglcoll_op op,), type, {
+  (const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type, sglcoll_op op,), type,
+  not_remembered(), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, 0, type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, 0, type));
   SGL_ASSIGN(operation, op_argument(op, type));
@@ -108,7 +139,8 @@ SGL_COLLECTIVE(reduce_scatter,
 })
 
 SGL_COLLECTIVE(allreduce,
-  (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,), type, {
+  (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,), type,
+  remembered(Collective::allreduce, send_buffer, count, type, recv_buffer, count, type, op), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, count, type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
@@ -116,7 +148,8 @@ SGL_COLLECTIVE(allreduce,
 })
 
 SGL_COLLECTIVE(reduce,
-  (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op, int root,), type, {
+  (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op, int root,), type,
+  remembered(Collective::reduce, send_buffer, count, type, recv_buffer, count, type, op, root), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   // The type counts on every rank, the receive buffer on the root.
@@ -124,14 +157,16 @@ SGL_COLLECTIVE(reduce,
   return reduce_call(site, send, recv, operation, root);
 })
 
-SGL_COLLECTIVE(bcast, (void* buffer, int64_t count, sglcoll_type type, int root,), nullptr, {
+SGL_COLLECTIVE(bcast, (void* buffer, int64_t count, sglcoll_type type, int root,), nullptr,
+  remembered(Collective::bcast, nullptr, 0, nullptr, buffer, count, type, nullptr, root), {
   SGL_ASSIGN(data, buffer_argument("buffer", "type", buffer, count, type));
   return bcast_call(site, data, root);
 })
 
 SGL_COLLECTIVE(gather,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
-   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr, {
+   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
+  remembered(Collective::gather, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type, nullptr, root), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BufferArgument>(site, root, "recv_buffer", [&] {
     return buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type);
@@ -142,7 +177,7 @@ SGL_COLLECTIVE(gather,
 SGL_COLLECTIVE(gatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type, int root,),
-  nullptr, {
+  nullptr, not_remembered(), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BlocksArgument>(site, root, "recv_buffer", [&] {
     return blocks_argument("recv_buffer", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
@@ -152,7 +187,8 @@ SGL_COLLECTIVE(gatherv,
 
 SGL_COLLECTIVE(scatter,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
-   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr, {
+   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
+  remembered(Collective::scatter, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type, nullptr, root), {
   SGL_ASSIGN(send, at_root_only<BufferArgument>(site, root, "send_buffer", [&] {
     return buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type);
   }));
@@ -162,7 +198,8 @@ SGL_COLLECTIVE(scatter,
 
 SGL_COLLECTIVE(scatterv,
   (const void* send_buffer, const int64_t send_counts[], const int64_t displacements[], sglcoll_type send_type,
-   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr, {
+   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
+  not_remembered(), {
   SGL_ASSIGN(send, at_root_only<BlocksArgument>(site, root, "send_buffer", [&] {
     return blocks_argument("send_buffer", "send_type", send_buffer, send_counts, displacements, send_type);
   }));
@@ -170,7 +207,8 @@ SGL_COLLECTIVE(scatterv,
   return scatterv_call(site, send, recv, root);
 })
 
-SGL_COLLECTIVE(barrier, (), nullptr, { return barrier_call(site); })
+SGL_COLLECTIVE(barrier, (), nullptr,
+  remembered(Collective::barrier, nullptr, 0, nullptr, nullptr, 0, nullptr), { return barrier_call(site); })
 // clang-format on
 
 }  // extern "C"

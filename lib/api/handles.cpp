@@ -1,5 +1,7 @@
 #include "api/handles.hpp"
 
+#include <atomic>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -13,6 +15,13 @@ thread_local std::string last_error_text;
 }  // namespace
 
 // Never destroyed: handles may be used while static objects of the program go.
+namespace {
+std::atomic<uint64_t> freed_handles{0};
+}  // namespace
+
+uint64_t handle_generation() { return freed_handles.load(std::memory_order_relaxed); }
+void bump_handle_generation() { freed_handles.fetch_add(1, std::memory_order_relaxed); }
+
 HandlePool<sglcoll_type_s>& type_pool() {
   static auto* pool = new HandlePool<sglcoll_type_s>;
   return *pool;

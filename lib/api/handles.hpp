@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,8 @@ inline constexpr uint64_t kLiveOp = 0x6f70'6f70'5347'4c31;
 inline constexpr uint64_t kLiveComm = 0x636f'6d6d'5347'4c31;
 inline constexpr uint64_t kLiveRequest = 0x7265'7175'5347'4c31;
 
+void bump_handle_generation();
+
 template <class T>
 class HandlePool {
  public:
@@ -76,6 +79,7 @@ class HandlePool {
     std::lock_guard lock(mutex_);
     std::swap(emptied, *handle);
     free_.push_back(handle);
+    if constexpr (!std::is_same_v<T, sglcoll_request_s>) bump_handle_generation();
   }
   template <class F>
   void for_each_live(F visit) {
@@ -89,6 +93,9 @@ class HandlePool {
   std::deque<T> storage_;
   std::vector<T*> free_;
 };
+
+// Changes whenever a handle is freed: a remembered handle may then be another's.
+uint64_t handle_generation();
 
 HandlePool<sglcoll_type_s>& type_pool();
 HandlePool<sglcoll_op_s>& op_pool();

@@ -89,11 +89,9 @@ Status start_request(sglcoll_request request) {
 
 }  // namespace
 
-Status run_collective(const CommunicatorPtr& communicator, CollectiveCall call, sglcoll_type user_type, Form form,
-                      sglcoll_request* request) {
-  if (form != Form::blocking) SGL_TRY(check_output("request", request));
-  auto held = communicator->world()->lock();
-  SGL_ASSIGN(operation, communicator->prepare(std::move(call)));
+Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Operation> operation,
+                      sglcoll_type user_type, Form form, sglcoll_request* request,
+                      std::unique_lock<std::recursive_mutex>& held) {
   if (form == Form::blocking) {
     SGL_TRY(communicator->start(*operation));
     int64_t idle_since = 0;

@@ -7,9 +7,10 @@ namespace sgl {
 
 enum class Form { blocking, nonblocking, persistent };
 
-// `call` as made by comm/arguments.hpp; `user_type` is kept alive for a user's
-// operation (may be null). request: null for the blocking form.
-Status run_collective(const CommunicatorPtr& communicator, CollectiveCall call, sglcoll_type user_type, Form form,
-                      sglcoll_request* request);
+// `operation` as prepared and not started; `user_type` is kept alive for a user's
+// operation (may be null). request: null for the blocking form. The world's lock is held.
+Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Operation> operation,
+                      sglcoll_type user_type, Form form, sglcoll_request* request,
+                      std::unique_lock<std::recursive_mutex>& held);
 
 }  // namespace sgl

@@ -36,6 +36,7 @@ Communicator::Communicator(std::shared_ptr<World> world, uint32_t id, int rank, 
 }
 
 Communicator::~Communicator() {
+  calls_.clear();
   plans_.clear();
   world_->engine().remove_context(context_);
 }
@@ -79,8 +80,18 @@ Result<std::unique_ptr<Operation>> Communicator::prepare(CollectiveCall call) {
   return operation;
 }
 
+std::unique_ptr<Operation> Communicator::recall(const CallKey& key, const CallBuffers& buffers) {
+  if (!key.usable || !context_.broken.ok() || world_->settings().check) return nullptr;
+  return calls_.recall(key, buffers);
+}
+
+void Communicator::remember(const CallKey& key, const CallBuffers& buffers, Operation& operation) {
+  if (key.usable) calls_.remember(key, buffers, operation);
+}
+
 void Communicator::recycle(std::unique_ptr<Operation> operation) {
   if (operation->running() || !operation->status().ok()) return;
+  if (calls_.recycle(operation)) return;
   PlanCache::Entry* entry = plans_.find(operation->plan().problem);
   if (entry && entry->idle.size() < PlanCache::kMaxIdle && entry->plan.get() == &operation->plan())
     entry->idle.push_back(std::move(operation));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/arguments.hpp"
+#include "comm/call_memo.hpp"
 #include "comm/plan_cache.hpp"
 #include "comm/world.hpp"
 #include "executor/operation.hpp"
@@ -29,6 +30,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // An operation for the call, bound and not started. Checks across ranks first
   // when SGLCOLL_CHECK is on.
   Result<std::unique_ptr<Operation>> prepare(CollectiveCall call);
+  // The same without a CollectiveCall, if an equal call was made before and nothing
+  // forbids it; else null, and after prepare() the call may be remembered.
+  std::unique_ptr<Operation> recall(const CallKey& key, const CallBuffers& buffers);
+  void remember(const CallKey& key, const CallBuffers& buffers, Operation& operation);
   // Gives an operation's state back for the next one of the same plan.
   void recycle(std::unique_ptr<Operation> operation);
   Status start(Operation& operation);
@@ -50,6 +55,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::shared_ptr<World> world_;
   Context context_;
   PlanCache plans_;
+  CallMemo calls_;
   uint32_t persistent_ids_ = 0;
   bool checking_ = false;
 };

@@ -12,6 +12,7 @@
 #include "base/status.hpp"
 #include "executor/layout_directory.hpp"
 #include "executor/operation.hpp"
+#include "executor/operation_table.hpp"
 #include "transport/transport.hpp"
 
 namespace sgl {
@@ -24,12 +25,23 @@ struct Context {
   std::unordered_map<int, int> rank_in_world;  // the inverse
   uint32_t next_sequence = 0;
   Status broken;                               // why nothing can be started any more
+
+  // The rank in it of a rank of the world, or -1.
+  int rank_of(int world_rank) const {
+    auto index = static_cast<size_t>(world_rank);
+    if (index < world_ranks.size() && world_ranks[index] == world_rank) return world_rank;
+    auto found = rank_in_world.find(world_rank);
+    return found == rank_in_world.end() ? -1 : found->second;
+  }
 };
 
 struct EngineOptions {
   int64_t eager_bytes = 4096;
   int64_t spin_ns = 20'000;
   int64_t timeout_ns = 0;  // 0: none
+  // How long a failed operation waits for peers that may still write to its memory,
+  // before it breaks the connection to them.
+  int64_t quiesce_ns = 1'000'000'000;
 };
 
 class Engine final : private TransportSink {
@@ -57,10 +69,15 @@ class Engine final : private TransportSink {
   void wait_turn(int64_t* idle_since);
   // Fails the peer's operations as if the transport had reported it.
   void fail_peer(int world_rank, Status why);
-  int active_operations() const { return static_cast<int>(active_.size()); }
+  int active_operations() const { return static_cast<int>(operations_.active().size()); }
+
+  // Sends a message that the caller does not wait with, now or when there is room.
+  void send_later(int peer, const MessageHeader& header, std::span<const std::byte> payload);
+  // Memory of a failed operation that peers may still read: it is released at the end.
+  void keep_exposed(const RemoteMemory& memory) { left_exposed_.push_back(memory); }
 
  private:
-  struct EarlyMessage {
+  struct Outgoing {
     int peer;
     MessageHeader header;
     std::vector<std::byte> payload;
@@ -68,6 +85,8 @@ class Engine final : private TransportSink {
   void on_message(int peer, const MessageHeader& header, std::span<const std::byte> payload) override;
   void on_complete(uint64_t token, Status status) override;
   void on_peer_failed(int peer, Status status) override;
+  void take_abandon(int peer, const MessageHeader& header, std::span<const std::byte> payload);
+  bool flush_outgoing();
   void check_timeout();
 
   std::unique_ptr<Transport> transport_;
@@ -75,11 +94,11 @@ class Engine final : private TransportSink {
   sglcoll_counters counters_{};
   LayoutDirectory layouts_;
   std::unordered_map<uint32_t, Context*> contexts_;
-  std::vector<Operation*> active_;
-  std::vector<Operation*> slots_;
-  std::unordered_map<uint64_t, Operation*> by_name_;
-  std::unordered_map<uint64_t, std::vector<EarlyMessage>> early_;
-  Operation* last_ = nullptr;  // memo of by_name_
+  OperationTable operations_;
+  // Why contexts that this rank has not made yet can not be used.
+  std::unordered_map<uint32_t, Status> broken_before_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<RemoteMemory> left_exposed_;
   int64_t last_progress_ns_ = 0;
 };
 

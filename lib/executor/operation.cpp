@@ -50,6 +50,12 @@ void Operation::bind(Binding send, Binding recv, const Reduction& reduction) {
   }
 }
 
+void Operation::rebind(std::byte* send, std::byte* recv) {
+  assert(!running_);
+  bindings_[kSend].base = send;
+  bindings_[kRecv].base = recv;
+}
+
 void Operation::start(uint32_t sequence) {
   assert(!running_);
   sequence_ = sequence;
@@ -63,14 +69,15 @@ void Operation::start(uint32_t sequence) {
   for (EdgeState& edge : edges_) {
     edge.phase = EdgePhase::idle;
     edge.has_offer = edge.has_payload = edge.exposed = edge.batch_ready = false;
-    edge.holds_source = edge.consumed = false;
+    edge.holds_source = edge.consumed = edge.abandoned_by_peer = false;
     edge.in_flight = 0;
     edge.moved = 0;
   }
   polled_.clear();
   ready_.assign(plan_->initial.begin(), plan_->initial.end());
+  next_ready_ = 0;
   engine_.attach(*this);
-  if (!running_) return;
+  if (!live()) return;
   if (steps_left_ == 0) finish();
   else run_ready();
 }
@@ -78,13 +85,9 @@ void Operation::start(uint32_t sequence) {
 void Operation::run_ready() {
   if (draining_) return;
   draining_ = true;
-  while (running_ && !ready_.empty()) {
-    int step = ready_.back();
-    ready_.pop_back();
-    start_step(step);
-  }
+  while (live() && next_ready_ < ready_.size()) start_step(ready_[next_ready_++]);
   draining_ = false;
-  if (running_ && steps_left_ == 0) finish();
+  if (live() && steps_left_ == 0) finish();
 }
 
 void Operation::start_step(int index) {
@@ -102,7 +105,7 @@ void Operation::start_step(int index) {
       return finish_step(index);
     }
     case StepKind::reduce:
-      for (int i = 0; i < step.edge_count && running_; ++i) start_receive(step.first_edge + i);
+      for (int i = 0; i < step.edge_count && live(); ++i) start_receive(step.first_edge + i);
       if (step.edge_count == 0) try_reduce(index);
       return;
   }
@@ -121,19 +124,6 @@ void Operation::finish_step(int index) {
 void Operation::finish() {
   running_ = false;
   engine_.detach(*this);
-}
-
-void Operation::fail(Status why) {
-  if (!running_) return;
-  status_ = std::move(why);
-  for (EdgeState& edge : edges_)
-    if (edge.exposed) engine_.transport()->release(edge.memory);
-  finish();
-}
-
-void Operation::fail_edge(int edge, Status why) {
-  fail(error(why.code(), "{} (step {} of {} \"{}\", with rank {})", why.text(), plan_->edges[edge].step,
-             collective_name(plan_->problem.collective), plan_->algorithm, plan_->edges[edge].peer));
 }
 
 View Operation::view(const Slice& slice) const {
@@ -170,10 +160,12 @@ Post Operation::send_struct(int edge, MessageKind kind, const void* data, int64_
 }
 
 void Operation::deliver(int world_rank, const MessageHeader& header, std::span<const std::byte> payload) {
-  auto rank = context_.rank_in_world.find(world_rank);
+  int rank = context_.rank_of(world_rank);
   auto kind = static_cast<MessageKind>(header.kind);
-  bool answers = kind == MessageKind::ask_push || kind == MessageKind::ask_write || kind == MessageKind::fetched;
-  int edge = rank == context_.rank_in_world.end() ? -1 : plan_->find_edge(rank->second, header.tag, answers);
+  bool answers = kind == MessageKind::ask_push || kind == MessageKind::ask_write ||
+                 kind == MessageKind::fetched;
+  int edge = rank < 0 ? -1 : plan_->find_edge(rank, header.tag, answers);
+  if (!status_.ok()) return deliver_to_failed(edge, kind);
   if (edge < 0)
     return fail(error(SGLCOLL_ERR_MISMATCH,
                       "message {} from rank {} is not part of {} \"{}\": the ranks called different collectives or "
@@ -191,7 +183,9 @@ void Operation::deliver(int world_rank, const MessageHeader& header, std::span<c
       engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
       data_landed(edge);
       break;
-    case MessageKind::layout: break;  // the engine's
+    case MessageKind::abandoned: break;  // of an earlier failure
+    case MessageKind::layout:
+    case MessageKind::abandon: break;  // the engine's
     default: take_answer(edge, kind, payload); break;
   }
 }
@@ -225,16 +219,17 @@ bool Operation::advance_edge(int edge) {
 }
 
 bool Operation::advance() {
+  if (!status_.ok()) return advance_failed();
   if (polled_.empty()) return false;
   bool moved = false;
   // Each edge says whether it needs no more polling; new ones may be appended.
   size_t kept = 0;
-  for (size_t i = 0; i < polled_.size() && running_; ++i) {
+  for (size_t i = 0; i < polled_.size() && live(); ++i) {
     int edge = polled_[i];
     if (advance_edge(edge)) moved = true;
     else polled_[kept++] = edge;
   }
-  if (!running_) return true;
+  if (!live()) return true;
   polled_.resize(kept);
   return moved;
 }

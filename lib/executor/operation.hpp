@@ -13,6 +13,7 @@
 
 #include "base/status.hpp"
 #include "datatype/type.hpp"
+#include "executor/operation_table.hpp"
 #include "executor/plan.hpp"
 #include "executor/wire.hpp"
 #include "op/op.hpp"
@@ -70,6 +71,7 @@ struct EdgeState {
   bool batch_ready = false;   // a compiled batch waits for room
   bool holds_source = false;  // available: in the sender's memory, which waits for `fetched`
   bool consumed = false;      // the reduction has read it
+  bool abandoned_by_peer = false;  // the peer waits to hear that nothing is on the way
   int in_flight = 0;          // posted batches
   int64_t moved = 0;          // payload bytes
   Offer offer{};
@@ -90,9 +92,15 @@ class Operation {
 
   // Sets the user's buffers; not while running.
   void bind(Binding send, Binding recv, const Reduction& reduction);
+  // Other memory for the same layouts.
+  void rebind(std::byte* send, std::byte* recv);
+  std::byte* send_base() const { return bindings_[kSend].base; }
+  const Layout& send_layout() const { return bindings_[kSend].layout; }
+  const Layout& recv_layout() const { return bindings_[kRecv].layout; }
   // Begins a run; messages carry `sequence`. The engine then drives it.
   void start(uint32_t sequence);
 
+  // Until the run has ended and nothing of it touches the user's memory any more.
   bool running() const { return running_; }
   // Outcome of the last run.
   const Status& status() const { return status_; }
@@ -105,14 +113,19 @@ class Operation {
   void on_complete(int edge, Status status);
   // Goes on with edges that had no room; returns whether any moved.
   bool advance();
+  // Ends the run with an error. It goes on `running` while transfers are on the way.
   void fail(Status why);
+  void on_peer_failed(int world_rank, const Status& why);
+  void on_abandon(int world_rank, const MessageHeader& header, Status why);
   // The first step that is under way with the peer (any peer: -1), for messages.
   std::string describe_waiting(int peer) const;
 
-  uint32_t slot = 0;  // in the engine's table
+  TableEntry table_entry;
+  uint64_t memo_serial = 0;  // the call memo's
 
  private:
   // operation.cpp
+  bool live() const { return running_ && status_.ok(); }
   void start_step(int step);
   void finish_step(int step);
   void run_ready();
@@ -127,7 +140,15 @@ class Operation {
   // True: this phase needs no more polling.
   bool advance_edge(int edge);
   void complete_edge(int edge);
+
+  // failure.cpp
   void fail_edge(int edge, Status why);
+  void tell_abandon();
+  bool peer_may_write(const EdgeState& edge) const;
+  void deliver_to_failed(int edge, MessageKind kind);
+  void answer_abandon(int edge);
+  void finish_failed();
+  bool advance_failed();
 
   // send_edge.cpp
   void start_send(int edge);
@@ -171,12 +192,14 @@ class Operation {
   uint32_t sequence_ = 0;
   bool running_ = false;
   bool draining_ = false;  // inside run_ready
+  int64_t failed_at_ns_ = 0;
   int steps_left_ = 0;
   std::vector<int> dependencies_;   // left, a step
   std::vector<int> edges_left_;     // not done, a step
   std::vector<EdgeState> edges_;
   std::vector<Layout> packed_;      // contiguous layout of each receiving edge's bytes
-  std::vector<int> ready_;
+  std::vector<int> ready_;          // first in, first out; next_ready_ is the first
+  size_t next_ready_ = 0;
   std::vector<int> polled_;         // edges to go on with
   std::vector<View> sources_;       // scratch of reduce
   Status status_;

@@ -1,6 +1,7 @@
 #include "executor/plan.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace sgl {
 namespace {
@@ -47,7 +48,14 @@ void Plan::unroll(const Schedule& schedule) {
       if (planned.dependencies == 0) initial.push_back(index);
     }
   }
-  std::sort(dependencies.begin(), dependencies.end());
+  // What peers wait for goes first, then what waits for peers; work of this rank's own
+  // is done while their answers are on the way.
+  std::stable_sort(initial.begin(), initial.end(),
+                   [this](int a, int b) { return steps[a].kind < steps[b].kind; });
+  std::sort(dependencies.begin(), dependencies.end(), [this](const auto& a, const auto& b) {
+    return std::tuple(a.first, steps[a.second].kind, a.second) <
+           std::tuple(b.first, steps[b.second].kind, b.second);
+  });
   successors.reserve(dependencies.size());
   for (const auto& [earlier, later] : dependencies) {
     PlanStep& step = steps[earlier];

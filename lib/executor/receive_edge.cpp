@@ -146,7 +146,7 @@ void Operation::compile(int edge, TransferShape shape) {
 // Posts batches while there is room. False: some are left or in flight.
 bool Operation::post_batches(int edge) {
   EdgeState& state = edges_[edge];
-  uint64_t token = static_cast<uint64_t>(slot) << 32 | static_cast<uint32_t>(edge);
+  const uint64_t token = OperationTable::token(*this, edge);
   std::byte* base = view(plan_->edges[edge].slice).base;
   while (state.batch_ready || state.compiler->next(&state.batch)) {
     state.batch_ready = true;
@@ -179,8 +179,8 @@ bool Operation::post_batches(int edge) {
 }
 
 void Operation::on_complete(int edge, Status status) {
-  if (!running_) return;
   --edges_[edge].in_flight;
+  if (!status_.ok()) return finish_failed();
   if (!status.ok()) fail_edge(edge, std::move(status));
 }
 

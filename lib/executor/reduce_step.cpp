@@ -28,7 +28,7 @@ void Operation::try_reduce(int index) {
     else reduce(to, sources_, reduction_.kind, *reduction_.basic);
   }
   if (step.edge_count == 0) return finish_step(index);
-  for (int i = 0; i < step.edge_count && running_; ++i) {
+  for (int i = 0; i < step.edge_count && live(); ++i) {
     int edge = step.first_edge + i;
     EdgeState& state = edges_[edge];
     state.consumed = true;

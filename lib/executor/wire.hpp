@@ -16,6 +16,8 @@ enum class MessageKind : uint16_t {
   fragment,       // sender: the next bytes, in order
   written,        // sender: all writes are done and visible
   layout,         // LayoutFragment and bytes of a serialised layout
+  abandon,        // the operation has failed here: AbandonHead and the text why
+  abandoned,      // answer: nothing of this edge is on the way from here any more
 };
 
 enum class OfferedLayout : uint32_t {
@@ -29,6 +31,11 @@ struct Offer {
   int64_t payload_offset;  // of the slice in the layout's payload
   uint64_t layout_hash;
   OfferedLayout layout;
+};
+
+struct AbandonHead {
+  int32_t code;
+  uint32_t text_bytes;
 };
 
 struct LayoutFragment {

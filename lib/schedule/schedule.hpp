@@ -44,11 +44,12 @@ struct Operand {
   bool incoming() const { return peer >= 0; }
 };
 
+// In the order in which an executor starts those that can start at once.
 enum class StepKind : uint8_t {
   send,    // `slice` goes to `peer` as message `tag`
   recv,    // message (peer, tag) arrives in `slice`
-  copy,    // `slice` = operands[0] (local)
   reduce,  // `slice` = operands[0] op operands[1] op ... in this order
+  copy,    // `slice` = operands[0] (local)
 };
 
 // Names a step: the `index`-th of round `round`.

@@ -15,7 +15,7 @@ enum class Verbosity { quiet, normal, verbose };
 struct Options {
   int ranks = 1;
   std::string map_by = "slot";
-  std::string bind_to = "none";
+  std::string bind_to = "auto";
   bool report_bindings = false;
   std::vector<std::pair<std::string, std::string>> environment;  // -x, in order
   std::string working_directory;                                 // empty: where sglrun was started

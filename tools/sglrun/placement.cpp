@@ -11,7 +11,12 @@ Result<std::vector<std::vector<int>>> place(const Options& options) {
   if (!node.ok()) return std::move(node.status());
   Result<MapBy> map_by = parse_map_by(options.map_by);
   if (!map_by.ok()) return std::move(map_by.status());
-  Result<BindTo> bind_to = parse_bind_to(options.bind_to);
+  // As long as there is a core for each rank: two ranks on one core wait for each other's
+  // time slices.
+  bool core_each = options.ranks <= static_cast<int>(node.value().at(Level::core).size());
+  Result<BindTo> bind_to = parse_bind_to(options.bind_to != "auto" ? options.bind_to
+                                         : core_each               ? "core"
+                                                                   : "none");
   if (!bind_to.ok()) return std::move(bind_to.status());
   Result<std::vector<RankPlacement>> places =
       place_ranks(node.value(), {options.ranks, map_by.value(), bind_to.value()});

@@ -1,0 +1,108 @@
+// How an operation ends that cannot be completed: docs/protocols.md, "Failure".
+#include <cstring>
+#include <unordered_set>
+
+#include "base/clock.hpp"
+#include "executor/engine.hpp"
+#include "executor/operation.hpp"
+
+namespace sgl {
+
+void Operation::fail_edge(int edge, Status why) {
+  fail(error(why.code(), "{} (step {} of {} \"{}\", with rank {})", why.text(),
+             plan_->edges[edge].step, collective_name(plan_->problem.collective), plan_->algorithm,
+             plan_->edges[edge].peer));
+}
+
+void Operation::fail(Status why) {
+  if (!live()) return;
+  status_ = std::move(why);
+  failed_at_ns_ = now_ns();
+  if (context_.broken.ok()) context_.broken = status_.copy();
+  tell_abandon();
+  finish_failed();
+}
+
+// Every peer that has a part in this operation, for it may not notice by itself; and of
+// each edge on which a peer may write, for its answer ends that.
+void Operation::tell_abandon() {
+  constexpr size_t kMostText = 400;
+  std::string text = status_.text().substr(0, kMostText);
+  AbandonHead head{status_.code(), static_cast<uint32_t>(text.size())};
+  std::vector<std::byte> payload(sizeof head + text.size());
+  std::memcpy(payload.data(), &head, sizeof head);
+  std::memcpy(payload.data() + sizeof head, text.data(), text.size());
+  std::unordered_set<int> told;
+  for (size_t i = 0; i < edges_.size(); ++i) {
+    const Edge& edge = plan_->edges[i];
+    if (!told.insert(edge.peer).second && !peer_may_write(edges_[i])) continue;
+    MessageHeader header{context_.id, sequence_, edge.tag,
+                         static_cast<uint16_t>(MessageKind::abandon),
+                         static_cast<uint16_t>(payload.size())};
+    engine_.send_later(world_peer(static_cast<int>(i)), header, payload);
+  }
+}
+
+bool Operation::peer_may_write(const EdgeState& edge) const {
+  return edge.phase == EdgePhase::receiving && edge.exposed;
+}
+
+// The user's memory is the user's again when nothing is on the way to or from it.
+void Operation::finish_failed() {
+  for (size_t i = 0; i < edges_.size(); ++i) {
+    if (edges_[i].abandoned_by_peer && edges_[i].in_flight == 0)
+      answer_abandon(static_cast<int>(i));
+    if (edges_[i].in_flight > 0 || peer_may_write(edges_[i])) return;
+  }
+  for (EdgeState& edge : edges_)
+    if (edge.exposed) engine_.keep_exposed(edge.memory);
+  finish();
+}
+
+void Operation::answer_abandon(int edge) {
+  edges_[edge].abandoned_by_peer = false;
+  MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag,
+                       static_cast<uint16_t>(MessageKind::abandoned), 0};
+  engine_.send_later(world_peer(edge), header, {});
+}
+
+void Operation::deliver_to_failed(int edge, MessageKind kind) {
+  if (edge < 0 || (kind != MessageKind::abandoned && kind != MessageKind::written)) return;
+  EdgeState& state = edges_[edge];
+  if (peer_may_write(state)) state.phase = EdgePhase::done;
+  finish_failed();
+}
+
+bool Operation::advance_failed() {
+  if (now_ns() - failed_at_ns_ < engine_.options().quiesce_ns) return false;
+  failed_at_ns_ = INT64_MAX;  // once
+  for (size_t i = 0; i < edges_.size(); ++i)
+    if (peer_may_write(edges_[i]))
+      engine_.fail_peer(world_peer(static_cast<int>(i)),
+                        error(SGLCOLL_ERR_PEER_FAILED, "rank {} did not answer after {}",
+                              plan_->edges[i].peer, status_.text()));
+  return true;
+}
+
+void Operation::on_peer_failed(int world_rank, const Status& why) {
+  int rank = context_.rank_of(world_rank);
+  if (rank < 0 || !running_) return;
+  if (live())
+    return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)));
+  for (size_t i = 0; i < edges_.size(); ++i)
+    if (plan_->edges[i].peer == rank && peer_may_write(edges_[i])) edges_[i].phase = EdgePhase::done;
+  finish_failed();
+}
+
+void Operation::on_abandon(int world_rank, const MessageHeader& header, Status why) {
+  int rank = context_.rank_of(world_rank);
+  for (size_t i = 0; rank >= 0 && i < edges_.size(); ++i)
+    if (plan_->edges[i].sends && plan_->edges[i].peer == rank && plan_->edges[i].tag == header.tag)
+      edges_[i].abandoned_by_peer = true;
+  if (live())
+    fail(error(why.code(), "{}; {}", why.text(), describe_waiting(-1)));
+  else
+    finish_failed();
+}
+
+}  // namespace sgl

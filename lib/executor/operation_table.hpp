@@ -1,0 +1,69 @@
+// OperationTable: the running operations of an engine, by name and by slot, and the
+// messages that came for operations which have not started yet.
+//
+// Everything on the path of a short collective is O(1) and allocates nothing once warm.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "transport/transport.hpp"
+
+namespace sgl {
+
+class Operation;
+
+// Where an operation is in the table; a member of it that only the table writes.
+struct TableEntry {
+  uint32_t slot = 0;
+  uint32_t generation = 0;  // of the slot: tells an old token from a new one
+  size_t active_index = 0;
+  Operation* next = nullptr;  // in its bucket
+};
+
+class OperationTable {
+ public:
+  void add(Operation& operation);
+  void remove(Operation& operation);
+  Operation* find(uint32_t context, uint32_t sequence) const;
+
+  // A posted batch's token names the run of an operation and its edge. at() is null
+  // once that run is over.
+  static uint64_t token(const Operation& operation, int edge);
+  static int edge_of(uint64_t token);
+  Operation* at(uint64_t token) const;
+
+  // The order changes when one is removed: the last takes its place.
+  const std::vector<Operation*>& active() const { return active_; }
+
+  void keep_early(int peer, const MessageHeader& header, std::span<const std::byte> payload);
+  // Delivers and forgets what came early for the operation.
+  void deliver_early(Operation& operation);
+  void forget_early(uint32_t context);
+
+ private:
+  static constexpr size_t kBuckets = 256;
+  static constexpr size_t kInlineBytes = 48;
+  struct EarlyMessage {
+    int peer;
+    MessageHeader header;
+    std::array<std::byte, kInlineBytes> inline_payload;
+    std::vector<std::byte> payload;  // longer ones
+  };
+  static size_t bucket(uint32_t context, uint32_t sequence) {
+    return (context * 37 + sequence) % kBuckets;
+  }
+
+  std::array<Operation*, kBuckets> by_name_{};
+  std::vector<Operation*> active_;
+  std::vector<Operation*> slots_;
+  std::vector<uint32_t> generations_;  // of the slots
+  std::vector<uint32_t> free_slots_;
+  std::array<std::vector<EarlyMessage>, kBuckets> early_;
+  size_t early_count_ = 0;
+};
+
+}  // namespace sgl
