@@ -24,6 +24,8 @@ constexpr Setting kSettings[] = {
      "payloads up to this many bytes travel inside the message (the same on all ranks)"},
     {"SGLCOLL_CHUNK_BYTES", SettingKind::bytes, "128K", "",
      "payload bytes of one pipelined piece in chain and tree broadcasts (the same on all ranks)"},
+    {"SGLCOLL_STREAM_BYTES", SettingKind::bytes, "0", "",
+     "operations that move at least this many bytes a rank write their results past the cache; 0: twice the second-level cache"},
     {"SGLCOLL_SPIN_US", SettingKind::integer, "20", "",
      "microseconds of busy polling before a waiting rank yields its processor"},
     {"SGLCOLL_TIMEOUT_S", SettingKind::integer, "0", "",

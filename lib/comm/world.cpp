@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
@@ -37,6 +38,13 @@ struct SettingsCard {
 
 constexpr uint64_t kVersion =
     SGLCOLL_VERSION_MAJOR * 1'000'000 + SGLCOLL_VERSION_MINOR * 1'000 + SGLCOLL_VERSION_PATCH;
+
+int64_t stream_bytes() {
+  if (int64_t chosen = setting_bytes("SGLCOLL_STREAM_BYTES"); chosen > 0) return chosen;
+  constexpr int64_t kUsualL2Bytes = 2 << 20;
+  int64_t l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return (l2_bytes > 0 ? l2_bytes : kUsualL2Bytes) * 2;
+}
 
 }  // namespace
 
@@ -118,6 +126,7 @@ Status World::make_engine() {
   }
   EngineOptions options;
   options.eager_bytes = settings_.eager_bytes;
+  options.stream_bytes = stream_bytes();
   options.spin_ns = setting_integer("SGLCOLL_SPIN_US") * 1000;
   options.timeout_ns = setting_integer("SGLCOLL_TIMEOUT_S") * 1'000'000'000;
   engine_ = std::make_unique<Engine>(std::move(transport), options);

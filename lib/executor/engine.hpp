@@ -37,6 +37,7 @@ struct Context {
 
 struct EngineOptions {
   int64_t eager_bytes = 4096;
+  int64_t stream_bytes = 1 << 20;  // operations of this size write past the cache
   int64_t spin_ns = 20'000;
   int64_t timeout_ns = 0;  // 0: none
   // How long a failed operation waits for peers that may still write to its memory,

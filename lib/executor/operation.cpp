@@ -5,11 +5,13 @@
 
 #include "executor/engine.hpp"
 #include "sgl/copy.hpp"
+#include "sgl/stream_copy.hpp"
 
 namespace sgl {
 
 Operation::Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& context)
     : engine_(engine), plan_(std::move(plan)), context_(context) {
+  streams_ = plan_->bytes_to_send + plan_->bytes_to_receive >= engine_.options().stream_bytes;
   bindings_.resize(kFirstTemp + plan_->temp_bytes.size());
   temps_.resize(plan_->temp_bytes.size());
   edges_.resize(plan_->edges.size());
@@ -101,7 +103,7 @@ void Operation::start_step(int index) {
       return start_receive(step.first_edge);
     case StepKind::copy: {
       const Slice& from = plan_->operands[step.first_operand].slice;
-      if (step.slice.length > 0) copy(view(step.slice), view(from));
+      if (step.slice.length > 0) copy_to(view(step.slice), view(from));
       return finish_step(index);
     }
     case StepKind::reduce:
@@ -130,6 +132,14 @@ View Operation::view(const Slice& slice) const {
   auto* self = const_cast<Operation*>(this);  // temporaries are allocated on first use
   std::byte* base = slice.buffer >= kFirstTemp ? self->temp_memory(slice.buffer) : bindings_[slice.buffer].base;
   return {base, &bindings_[slice.buffer].layout, slice.offset, slice.length};
+}
+
+void Operation::copy_to(const View& to, const View& from) {
+  streams_ ? stream_copy(to, from) : copy(to, from);
+}
+
+void Operation::unpack_to(const View& to, const std::byte* packed) {
+  streams_ ? stream_unpack(to, packed) : unpack(to, packed);
 }
 
 std::byte* Operation::temp_memory(Buffer buffer) {

@@ -131,6 +131,9 @@ class Operation {
   void run_ready();
   void finish();
   View view(const Slice& slice) const;
+  // Into memory that this operation does not read again.
+  void copy_to(const View& to, const View& from);
+  void unpack_to(const View& to, const std::byte* packed);
   std::byte* temp_memory(Buffer buffer);
   int world_peer(int edge) const;
   Post send(int edge, MessageKind kind, const View* payload, int64_t bytes);
@@ -191,6 +194,7 @@ class Operation {
   Reduction reduction_;
   uint32_t sequence_ = 0;
   bool running_ = false;
+  bool streams_ = false;   // what it moves does not fit into the cache
   bool draining_ = false;  // inside run_ready
   int64_t failed_at_ns_ = 0;
   int steps_left_ = 0;

@@ -48,7 +48,7 @@ void Operation::take_fragment(int edge, std::span<const std::byte> payload) {
   auto bytes = static_cast<int64_t>(payload.size());
   if (state.phase != EdgePhase::receiving || bytes > planned.slice.length - state.moved)
     return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "a fragment of {} bytes came that was not asked for", bytes));
-  unpack(view(planned.slice).part(state.moved, bytes), payload.data());
+  unpack_to(view(planned.slice).part(state.moved, bytes), payload.data());
   state.moved += bytes;
   engine_.counters().bytes_received += payload.size();
   engine_.counters().bytes_packed += payload.size();
@@ -124,7 +124,7 @@ bool Operation::try_map(int edge) {
     try_reduce(planned.step);
     return true;
   }
-  copy(view(planned.slice), source);
+  copy_to(view(planned.slice), source);
   state.phase = EdgePhase::releasing;
   drive(edge);
   return true;
