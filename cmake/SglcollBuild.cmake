@@ -28,6 +28,11 @@ endif()
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(PkgConfig REQUIRED)
+# The MPIs whose C interface the examples, the tests and sglperf use next to the library's;
+# the library needs none.
+foreach(mpi ompi-c mpich)
+  pkg_check_modules(SGLCOLL_MPI_${mpi} QUIET IMPORTED_TARGET GLOBAL ${mpi})
+endforeach()
 
 add_library(sglcoll_options INTERFACE)
 target_compile_options(sglcoll_options INTERFACE

@@ -70,6 +70,10 @@ SGLCOLL_API const char* sglcoll_strerror(sglcoll_status status);
 /* The detailed text of the calling thread's last failed call, "" before any.
    Valid until the thread's next failing call. */
 SGLCOLL_API const char* sglcoll_last_error(void);
+/* For interfaces over the library, such as sglcoll/mpi.h: reports a failure of their own
+   as the library reports its own, that is, `text` becomes sglcoll_last_error(). Returns
+   `status`. */
+SGLCOLL_API sglcoll_status sglcoll_report_error(sglcoll_status status, const char* text);
 /* The version of the library that is loaded, e.g. 0, 1, 0. Any output may be NULL. */
 SGLCOLL_API void sglcoll_version(int* major, int* minor, int* patch);
 

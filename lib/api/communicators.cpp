@@ -114,6 +114,10 @@ sglcoll_status sglcoll_finalize(sglcoll_comm* world) {
       if (int active = shared->engine().active_operations())
         return error(SGLCOLL_ERR_REQUEST, "{} operations are not complete: wait for them before sglcoll_finalize", active);
     }
+    // The ranks meet over the transport, for an exchange is called in sglcoll_init only.
+    // Where a peer is dead there is nobody to wait for.
+    sglcoll_status met = sglcoll_barrier(*world);
+    static_cast<void>(met);
     end_communicators_of(shared.get());
     *world = nullptr;
     return shared->finalize();

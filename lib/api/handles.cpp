@@ -116,6 +116,13 @@ const char* sglcoll_strerror(sglcoll_status status) {
 
 const char* sglcoll_last_error(void) { return sgl::last_error_text.c_str(); }
 
+sglcoll_status sglcoll_report_error(sglcoll_status status, const char* text) {
+  return sgl::guarded([&]() -> sgl::Status {
+    if (status == SGLCOLL_OK) return {};
+    return sgl::Status(status, text ? text : sglcoll_strerror(status));
+  });
+}
+
 void sglcoll_version(int* major, int* minor, int* patch) {
   if (major) *major = SGLCOLL_VERSION_MAJOR;
   if (minor) *minor = SGLCOLL_VERSION_MINOR;

@@ -180,7 +180,6 @@ Status World::deallocate(void* memory) {
 }
 
 Status World::finalize() {
-  SGL_TRY(boot_->barrier());
   engine_.reset();
   return boot_->finalize();
 }

@@ -49,7 +49,7 @@ class World {
   Result<void*> allocate(size_t bytes);
   Status deallocate(void* memory);
 
-  // Waits for all ranks and leaves the job.
+  // Leaves the job without waiting for the other ranks.
   Status finalize();
 
   uint32_t next_context_id = 1;
