@@ -7,6 +7,7 @@
 #include "schedule/schedule.hpp"
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace sgl {
@@ -38,11 +39,15 @@ const Builder* find_builder(Collective collective, std::string_view name);
 // Builders of the collective whose `supports` and order fit the problem.
 bool fits(const Builder& builder, const Problem& problem);
 
+// Why the builder cannot take the problem, as the end of a sentence about it; ok when it can.
+Status check_fit(const Builder& builder, const Problem& problem, bool reproducible);
+
 // The choice for a problem. `forced` is SGLCOLL_ALGORITHM's text: a builder named
 // there is used, or refused with a text that says why it does not fit. on_node:
-// all ranks share memory. reproducible: only builders of fixed order for reductions.
+// all ranks share memory. reproducible: only builders of fixed order for reductions. why
+// (may be null) gets what decided.
 Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced,
-                                      bool reproducible = false);
+                                      bool reproducible = false, std::string* why = nullptr);
 // Refuses SGLCOLL_ALGORITHM text that names no collective or builder (with the right names).
 Status check_algorithm_setting(std::string_view forced);
 

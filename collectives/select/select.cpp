@@ -14,44 +14,41 @@ bool reduces(Collective collective) {
          collective == Collective::reduce;
 }
 
-// Why a forced builder cannot be taken, and what can.
-Status check_forced(const Builder& builder, const Problem& problem, bool reproducible) {
-  const char* collective = collective_name(problem.collective);
+}  // namespace
+
+Status check_fit(const Builder& builder, const Problem& problem, bool reproducible) {
   if (!problem.commutative && !builder.order_preserving)
     return error(SGLCOLL_ERR_UNSUPPORTED,
-                 "SGLCOLL_ALGORITHM asks for {}={}, which does not keep the order of ranks that a "
-                 "non-commutative operation needs: it must be one of {}",
-                 collective, builder.name, builder_names(problem, false));
+                 "does not keep the order of ranks that a non-commutative operation needs");
   if (reproducible && reduces(problem.collective) && !builder.fixed_order)
     return error(SGLCOLL_ERR_UNSUPPORTED,
-                 "SGLCOLL_ALGORITHM asks for {}={}, whose order of reduction depends on the size "
-                 "or the root, with SGLCOLL_REPRODUCIBLE=1: it must be one of {}",
-                 collective, builder.name, builder_names(problem, true));
+                 "reduces in an order that depends on the size or the root, with "
+                 "SGLCOLL_REPRODUCIBLE=1");
   if (!fits(builder, problem))
-    return error(
-        SGLCOLL_ERR_UNSUPPORTED,
-        "SGLCOLL_ALGORITHM asks for {}={}, which cannot run on {} ranks: it must be one of {}",
-        collective, builder.name, problem.size, builder_names(problem, false));
+    return error(SGLCOLL_ERR_UNSUPPORTED, "cannot run on {} ranks", problem.size);
   return {};
 }
 
-}  // namespace
-
 Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced,
-                                      bool reproducible) {
+                                      bool reproducible, std::string* why) {
   Result<const Builder*> named = forced_builder(problem.collective, forced);
   if (!named.ok()) return std::move(named.status());
   if (const Builder* builder = named.value()) {
-    Status fit = check_forced(*builder, problem, reproducible);
-    if (!fit.ok()) return fit;
+    Status unfit = check_fit(*builder, problem, reproducible);
+    if (!unfit.ok())
+      return error(unfit.code(), "SGLCOLL_ALGORITHM asks for {}={}, which {}: it must be one of {}",
+                   collective_name(problem.collective), builder->name, unfit.text(),
+                   builder_names(problem, reproducible && reduces(problem.collective)));
+    if (why) *why = "SGLCOLL_ALGORITHM asks for it";
     return builder;
   }
   // All that the table chooses on a node reduces in plain rank order, at any size.
   const bool plain_order = reproducible && reduces(problem.collective);
-  const Builder* chosen =
-      find_builder(problem.collective,
-                   on_node || plain_order ? on_node_choice(problem) : network_choice(problem));
+  const Choice choice =
+      on_node || plain_order ? on_node_choice(problem) : network_choice(problem);
+  const Builder* chosen = find_builder(problem.collective, choice.builder);
   assert(chosen && fits(*chosen, problem));
+  if (why) *why = plain_order ? "SGLCOLL_REPRODUCIBLE=1 wants a fixed order" : choice.why;
   return chosen;
 }
 

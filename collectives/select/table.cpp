@@ -40,55 +40,72 @@ bool power_of_two(int size) {
   return std::has_single_bit(static_cast<unsigned>(size));
 }
 
-std::string_view network_allgather(const Problem& problem) {
+Choice network_allgather(const Problem& problem) {
   const int64_t total = problem.blocks.total();
-  if (total < kAllgatherLongBytes && power_of_two(problem.size)) return "recursive_doubling";
-  if (total < kAllgatherShortBytes) return "bruck";
+  if (total < kAllgatherLongBytes && power_of_two(problem.size))
+    return {"recursive_doubling", "less than 512 KiB in all and a power of two of ranks"};
+  if (total < kAllgatherShortBytes)
+    return {"bruck", "less than 80 KiB in all, no power of two of ranks"};
   // Half the steps of a ring for the same bytes (Chen et al. 2005).
-  if (total < kAllgatherLongBytes && problem.size % 2 == 0) return "neighbor_exchange";
-  return "ring";
+  if (total < kAllgatherLongBytes && problem.size % 2 == 0)
+    return {"neighbor_exchange", "80 to 512 KiB in all and an even number of ranks"};
+  return {"ring", total < kAllgatherLongBytes ? "80 to 512 KiB in all, an odd number of ranks"
+                                              : "512 KiB or more in all"};
 }
 
-std::string_view network_reduce_scatter(const Problem& problem) {
-  const bool halves = problem.commutative && problem.blocks.total() < kReduceScatterLongBytes;
-  return halves ? "recursive_halving" : "pairwise";
+Choice network_reduce_scatter(const Problem& problem) {
+  if (!problem.commutative) return {"pairwise", "the operation does not commute"};
+  if (problem.blocks.total() < kReduceScatterLongBytes)
+    return {"recursive_halving", "less than 512 KiB in all and the operation commutes"};
+  return {"pairwise", "512 KiB or more in all"};
 }
 
-std::string_view network_allreduce(const Problem& problem) {
+Choice network_allreduce(const Problem& problem) {
   const int64_t total = problem.blocks.total();
-  if (total <= kAllreduceShortBytes) return "recursive_doubling";
+  if (total <= kAllreduceShortBytes) return {"recursive_doubling", "2 KiB or less"};
   const bool ring_pays = total >= kAllreduceRingBytes && !power_of_two(problem.size);
-  return ring_pays && problem.commutative ? "ring" : "rabenseifner";
+  if (ring_pays && problem.commutative)
+    return {"ring", "512 KiB or more and no power of two of ranks"};
+  return {"rabenseifner", ring_pays ? "the operation does not commute"
+                          : total < kAllreduceRingBytes
+                              ? "2 to 512 KiB"
+                              : "more than 2 KiB and a power of two of ranks"};
 }
 
-std::string_view network_bcast(const Problem& problem) {
+Choice network_bcast(const Problem& problem) {
   const int64_t total = problem.blocks.total();
-  if (problem.size == 2) return "binomial";
-  if (total >= kDoubleTreeBytes) return "double_tree";
-  if (total < kBcastShortBytes || problem.size < kBcastFewRanks) return "binomial";
-  return "scatter_allgather";
+  if (problem.size == 2) return {"binomial", "two ranks"};
+  if (total >= kDoubleTreeBytes) return {"double_tree", "512 KiB or more"};
+  if (total < kBcastShortBytes) return {"binomial", "less than 12 KiB"};
+  if (problem.size < kBcastFewRanks) return {"binomial", "less than 512 KiB and than 8 ranks"};
+  return {"scatter_allgather", "12 to 512 KiB and 8 ranks or more"};
 }
 
 }  // namespace
 
-std::string_view on_node_choice(const Problem& problem) {
+Choice on_node_choice(const Problem& problem) {
   const int64_t total = problem.blocks.total();
   switch (problem.collective) {
     case Collective::bcast:
     case Collective::reduce:
-      return total >= kCooperativeBytes && problem.size >= kCooperativeRanks ? "cooperative"
-                                                                             : "direct";
+      if (total >= kCooperativeBytes && problem.size >= kCooperativeRanks)
+        return {"cooperative", "the ranks share memory; 64 KiB or more and 3 ranks or more"};
+      return {"direct", "the ranks share memory; less than 64 KiB or than 3 ranks"};
     case Collective::allreduce:
-      return total <= kWholeBytes && (problem.size - 1) * total <= kWholeTotalBytes ? "direct_whole"
-                                                                                    : "direct";
+      if (total <= kWholeBytes && (problem.size - 1) * total <= kWholeTotalBytes)
+        return {"direct_whole",
+                "the ranks share memory; 2 KiB or less, 32 KiB or less from all others"};
+      return {"direct", "the ranks share memory; more than 2 KiB, or than 32 KiB from all others"};
     case Collective::barrier:
-      return problem.size <= kDirectBarrierRanks ? "direct" : "dissemination";
+      if (problem.size <= kDirectBarrierRanks)
+        return {"direct", "the ranks share memory; 8 ranks or less"};
+      return {"dissemination", "the ranks share memory; more than 8 ranks"};
     default:
-      return "direct";
+      return {"direct", "the ranks share memory"};
   }
 }
 
-std::string_view network_choice(const Problem& problem) {
+Choice network_choice(const Problem& problem) {
   switch (problem.collective) {
     case Collective::allgather:
     case Collective::allgatherv:
@@ -101,18 +118,21 @@ std::string_view network_choice(const Problem& problem) {
     case Collective::bcast:
       return network_bcast(problem);
     case Collective::reduce:
-      return problem.commutative && problem.blocks.total() >= kDoubleTreeBytes ? "double_tree"
-                                                                               : "binomial";
+      if (!problem.commutative) return {"binomial", "the operation does not commute"};
+      if (problem.blocks.total() >= kDoubleTreeBytes) return {"double_tree", "512 KiB or more"};
+      return {"binomial", "less than 512 KiB"};
     case Collective::gather:
     case Collective::scatter:
-      return problem.blocks.largest() < kGatherLinearBytes ? "binomial" : "linear";
+      if (problem.blocks.largest() < kGatherLinearBytes)
+        return {"binomial", "blocks of less than 6 KiB"};
+      return {"linear", "blocks of 6 KiB or more"};
     case Collective::gatherv:
     case Collective::scatterv:
-      return "linear";
+      return {"linear", "the only one for blocks that only the root knows"};
     case Collective::barrier:
-      return "dissemination";
+      return {"dissemination", "the only one for a network"};
   }
-  return "direct";
+  return {"direct", ""};
 }
 
 }  // namespace sgl

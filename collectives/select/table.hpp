@@ -7,10 +7,15 @@
 
 namespace sgl {
 
-// The name of the builder that the table prefers for ranks that share memory, and for
-// ranks that do not. The builder fits the problem. Depends only on what all ranks know
-// alike, so never on problem.rank, in_place or the blocks of gatherv and scatterv. O(1).
-std::string_view on_node_choice(const Problem& problem);
-std::string_view network_choice(const Problem& problem);
+struct Choice {
+  std::string_view builder;
+  const char* why;  // the row of the table that applies
+};
+
+// The builder that the table prefers for ranks that share memory, and for ranks that do
+// not. It fits the problem. Depends only on what all ranks know alike, so never on
+// problem.rank, in_place or the blocks of gatherv and scatterv. O(1).
+Choice on_node_choice(const Problem& problem);
+Choice network_choice(const Problem& problem);
 
 }  // namespace sgl

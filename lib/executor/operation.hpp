@@ -13,6 +13,7 @@
 
 #include "base/status.hpp"
 #include "datatype/type.hpp"
+#include "executor/lowering.hpp"
 #include "executor/operation_table.hpp"
 #include "executor/plan.hpp"
 #include "executor/wire.hpp"
@@ -160,7 +161,6 @@ class Operation {
   bool expose(int edge, const View& memory, bool write);
   // Names the layout in the offer, sending it first if need be; false: no room.
   bool describe_layout(int edge, const Layout& layout, Offer* offer);
-  bool runs_are_long(const Layout& layout, const RemoteMemory& memory) const;
   bool push(int edge);
   void take_answer(int edge, MessageKind kind, std::span<const std::byte> payload);
   bool notify(int edge);
@@ -173,8 +173,8 @@ class Operation {
   bool remote_layout_known(int edge);  // sets remote_layout
   View remote_view(int edge) const;
   bool try_map(int edge);
-  void begin_read(int edge, TransferShape shape);
-  void compile(int edge, TransferShape shape);
+  void begin_read(int edge, Path path);
+  void compile(int edge, Path path);
   bool post_batches(int edge);
   void begin_ask(int edge, MessageKind kind);
   bool send_answer(int edge);

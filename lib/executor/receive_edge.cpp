@@ -83,19 +83,13 @@ bool Operation::remote_layout_known(int edge) {
 void Operation::take_offer(int edge) {
   EdgeState& state = edges_[edge];
   const Transport& transport = *engine_.transport();
-  const TransportLimits& limits = transport.limits();
-  if (remote_layout_known(edge)) {
-    if (try_map(edge)) return;
-    bool long_runs = runs_are_long(*view(plan_->edges[edge].slice).layout, RemoteMemory{}) &&
-                     runs_are_long(state.remote_layout, RemoteMemory{});
-    View remote = remote_view(edge);
-    if (limits.two_sided_lists && long_runs && transport.reachable(state.offer.memory))
-      return begin_read(edge, TransferShape::send_receive);
-    if (limits.can_read && long_runs && contiguous_address(remote)) return begin_read(edge, TransferShape::read_scatter);
-    if (limits.can_write && long_runs && contiguous_address(view(plan_->edges[edge].slice)))
-      return begin_ask(edge, MessageKind::ask_write);
-  }
-  begin_ask(edge, MessageKind::ask_push);
+  if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
+  if (try_map(edge)) return;
+  const Path path = bulk_path(transport.limits(), view(plan_->edges[edge].slice), remote_view(edge),
+                              transport.reachable(state.offer.memory));
+  if (path == Path::push) return begin_ask(edge, MessageKind::ask_push);
+  if (path == Path::write) return begin_ask(edge, MessageKind::ask_write);
+  begin_read(edge, path);
 }
 
 View Operation::remote_view(int edge) const {
@@ -130,16 +124,16 @@ bool Operation::try_map(int edge) {
   return true;
 }
 
-void Operation::begin_read(int edge, TransferShape shape) {
+void Operation::begin_read(int edge, Path path) {
   edges_[edge].phase = EdgePhase::reading;
-  compile(edge, shape);
+  compile(edge, path);
   drive(edge);
 }
 
-void Operation::compile(int edge, TransferShape shape) {
+void Operation::compile(int edge, Path path) {
   EdgeState& state = edges_[edge];
-  state.compiler.emplace(view(plan_->edges[edge].slice), remote_view(edge), shape, engine_.transport()->limits().sgl,
-                         SglRules{});
+  state.compiler.emplace(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
+                         engine_.transport()->limits().sgl, transfer_rules());
   state.batch_ready = false;
 }
 

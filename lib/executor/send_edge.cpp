@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "executor/engine.hpp"
+#include "executor/lowering.hpp"
 #include "executor/operation.hpp"
 
 namespace sgl {
@@ -20,7 +21,7 @@ bool Operation::send_first(int edge) {
     complete_edge(edge);
     return true;
   }
-  if (slice.length <= std::min(engine_.options().eager_bytes, engine_.transport()->limits().max_message_bytes)) {
+  if (fits_in_message(engine_.transport()->limits(), engine_.options().eager_bytes, slice.length)) {
     View payload = view(slice);
     if (send(edge, MessageKind::eager, &payload, slice.length) != Post::done) return false;
     engine_.counters().bytes_sent += static_cast<uint64_t>(slice.length);
@@ -44,7 +45,8 @@ Post Operation::send_offer(int edge) {
   View source = view(plan_->edges[edge].slice);
   if (!expose(edge, source, false)) return Post::failed;
   Offer offer{state.memory, source.offset, 0, OfferedLayout::opaque};
-  bool useful = transport.reachable(state.memory) && runs_are_long(*source.layout, state.memory);
+  bool useful = transport.reachable(state.memory) &&
+                runs_are_long(transport.limits(), *source.layout, transport.mappable(state.memory));
   if (useful && !describe_layout(edge, *source.layout, &offer)) return Post::busy;
   return send_struct(edge, MessageKind::offer, &offer, sizeof offer);
 }
@@ -78,11 +80,6 @@ bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
   return true;
 }
 
-bool Operation::runs_are_long(const Layout& layout, const RemoteMemory& memory) const {
-  return engine_.transport()->mappable(memory) || layout.contiguous() ||
-         layout.size() / layout.run_count() >= engine_.transport()->limits().bulk_min_run_bytes;
-}
-
 void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byte> payload) {
   EdgeState& state = edges_[edge];
   if (state.phase != EdgePhase::awaiting_answer)
@@ -101,7 +98,7 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
       if (!remote_layout_known(edge))
         return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "the place to write to has an unknown layout"));
       state.phase = EdgePhase::writing;
-      compile(edge, TransferShape::write_gather);
+      compile(edge, Path::write);
       return drive(edge);
     }
     default: return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "message kind {} is no answer", static_cast<int>(kind)));

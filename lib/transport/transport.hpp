@@ -47,6 +47,7 @@ struct TransportLimits {
   bool two_sided_lists = false;   // post() reads with lists on both sides (process_vm_readv):
                                   // TransferShape::send_receive, the local list is filled
   bool can_send = false;          // post_send() and post_receive()
+  bool registers_memory = false;  // what peers reach, and what a batch lists, is registered first
   SglLimits sgl;
   // Transfers with shorter runs (average, either side) are better pushed as messages.
   int64_t bulk_min_run_bytes = 0;

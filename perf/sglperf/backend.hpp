@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "sglperf/shape.hpp"
+#include "support/layout_grammar.hpp"
 
 namespace perf {
+
+using sgl::tools::has_fixed_size;
+using sgl::tools::parse_layout;
+using sgl::tools::Shape;
 
 enum class Memory { private_memory, shared };
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 namespace sgl {
-namespace {
 
-TransportLimits limits_of(const DeviceLimits& device, const RcOptions& options) {
+TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options) {
   TransportLimits limits;
   limits.name = "rc";
   limits.max_message_bytes = options.control.message_bytes;
   limits.can_read = true;
   limits.can_write = true;
+  limits.registers_memory = true;
   limits.sgl.max_send_sge = device.max_send_sge;
   limits.sgl.max_recv_sge = device.max_recv_sge;
   limits.sgl.max_read_sge = device.max_read_sge;
@@ -19,15 +19,13 @@ TransportLimits limits_of(const DeviceLimits& device, const RcOptions& options) 
   return limits;
 }
 
-}  // namespace
-
 RcTransport::RcTransport(std::unique_ptr<Device> device, int rank, int size,
                          const RcOptions& options)
     : device_(std::move(device)),
       memory_(*device_),
       rank_(rank),
       options_(options),
-      limits_(limits_of(device_->limits(), options)),
+      limits_(rc_limits(device_->limits(), options)),
       peers_(static_cast<size_t>(size)) {}
 
 RcTransport::~RcTransport() = default;

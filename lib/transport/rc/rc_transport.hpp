@@ -21,6 +21,9 @@ struct RcOptions {
   int batch_wrs = 32;  // requests in one batch
 };
 
+// What a transport over a device with these limits can do.
+TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options);
+
 struct RcBootstrap {
   int rank = 0;
   int size = 1;

@@ -25,6 +25,10 @@ struct ShmBootstrap {
   std::function<Status(std::span<const std::byte> mine, std::vector<std::byte>* all)> allgather;
 };
 
+// What the transport of a node of so many ranks can do. can_map: memory from allocate()
+// is read by load and store; can_read: process_vm_readv is permitted.
+TransportLimits shm_limits(int node_size, bool can_map, bool can_read);
+
 // Collective over all ranks: each must call it, and all succeed or all fail (but for a
 // rank that dies meanwhile). Fails, by name of the rank, when builds or the setting
 // SGLCOLL_SHM_PATH differ between ranks, when a forced path is refused by the kernel, or

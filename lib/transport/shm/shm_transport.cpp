@@ -3,6 +3,7 @@
 #include "base/checked.hpp"
 #include "base/clock.hpp"
 #include "sgl/copy.hpp"
+#include "transport/shm/shm.hpp"
 #include "transport/shm/sleeper.hpp"
 
 #include <algorithm>
@@ -31,13 +32,15 @@ constexpr uint64_t kLivenessPeriod = 16384;
 // Longest sleep without a look at the peers' processes.
 constexpr int64_t kSleepSliceNs = 10'000'000;
 
-TransportLimits limits_of(const ShmParts& parts) {
+}  // namespace
+
+TransportLimits shm_limits(int node_size, bool can_map, bool can_read) {
   TransportLimits limits;
-  int64_t ring_limit = parts.segment.header().geometry.max_message_bytes();
+  int64_t ring_limit = ring_geometry(node_size).max_message_bytes();
   limits.name = "shm";
   limits.max_message_bytes = std::min(kMaxMessageBytes, ring_limit);
-  limits.can_map = parts.can_map;
-  limits.two_sided_lists = parts.can_read;
+  limits.can_map = can_map;
+  limits.two_sided_lists = can_read;
   limits.sgl.max_send_sge = kCrossMemorySegments;
   limits.sgl.max_recv_sge = kCrossMemorySegments;
   limits.sgl.max_read_sge = kCrossMemorySegments;
@@ -47,10 +50,11 @@ TransportLimits limits_of(const ShmParts& parts) {
   return limits;
 }
 
-}  // namespace
-
 ShmTransport::ShmTransport(ShmParts parts)
-    : parts_(std::move(parts)), limits_(limits_of(parts_)), owner_(getpid()) {
+    : parts_(std::move(parts)),
+      limits_(shm_limits(static_cast<int>(parts_.segment.header().channels), parts_.can_map,
+                         parts_.can_read)),
+      owner_(getpid()) {
   constexpr size_t kCompletionsAtOnce = 64;
   completions_.reserve(kCompletionsAtOnce);
   delivering_.reserve(kCompletionsAtOnce);

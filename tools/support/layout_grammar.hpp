@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace perf {
+namespace sgl::tools {
 
 struct Shape {
   enum class Kind { contiguous, vector, indexed, subarray } kind = Kind::contiguous;
@@ -30,4 +30,4 @@ struct Shape {
 Shape parse_layout(const std::string& text, int64_t bytes);
 bool has_fixed_size(const std::string& layout);
 
-}  // namespace perf
+}  // namespace sgl::tools

@@ -1,11 +1,11 @@
-#include "sglperf/shape.hpp"
+#include "support/layout_grammar.hpp"
 
 #include <fstream>
 #include <random>
 #include <sstream>
 #include <stdexcept>
 
-namespace perf {
+namespace sgl::tools {
 namespace {
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -145,4 +145,4 @@ Shape parse_layout(const std::string& text, int64_t bytes) {
   refuse(text, "contig, vector:..., indexed:..., subarray:... or tensors:FILE");
 }
 
-}  // namespace perf
+}  // namespace sgl::tools
