@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS sglcoll EXPORT sglcoll-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS sglcoll_verbs LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sglcoll)
 install(DIRECTORY include/sglcoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT sglcoll-targets NAMESPACE sglcoll:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sglcoll)
 

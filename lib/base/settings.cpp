@@ -14,8 +14,22 @@ namespace {
 constexpr Setting kSettings[] = {
     {"SGLCOLL_LOG_LEVEL", SettingKind::choice, "warn", "error|warn|info|debug|trace",
      "least severe kind of log line that is printed"},
-    {"SGLCOLL_TRANSPORT", SettingKind::choice, "auto", "auto|shm|sim",
-     "how ranks reach each other; sim is the simulated verbs device, for tests, and needs all ranks in one process"},
+    {"SGLCOLL_TRANSPORT", SettingKind::choice, "auto", "auto|shm|verbs|sim",
+     "how ranks reach each other: auto is shared memory (shm) within a node and RDMA (verbs) between nodes; sim is the simulated verbs device, for tests, and needs all ranks in one process"},
+    {"SGLCOLL_DEVICE", SettingKind::text, "", "",
+     "RDMA device to use, e.g. \"mlx5_0\"; empty takes the fastest one that works"},
+    {"SGLCOLL_PORT", SettingKind::automatic, "auto", "", "port of the RDMA device"},
+    {"SGLCOLL_GID_INDEX", SettingKind::automatic, "auto", "",
+     "index of the port's address (GID); auto prefers RoCE v2 with an IPv4 address, then with a routable IPv6 one"},
+    {"SGLCOLL_PKEY", SettingKind::automatic, "auto", "",
+     "partition key, e.g. 0x8001; auto takes the port's first"},
+    {"SGLCOLL_SL", SettingKind::integer, "0", "", "InfiniBand service level, 0 to 15"},
+    {"SGLCOLL_TRAFFIC_CLASS", SettingKind::integer, "0", "",
+     "traffic class of RoCE and of routed InfiniBand packets, 0 to 255"},
+    {"SGLCOLL_MTU", SettingKind::automatic, "auto", "",
+     "longest packet in bytes: 256, 512, 1024, 2048 or 4096; auto takes the port's"},
+    {"SGLCOLL_MAX_SGE", SettingKind::integer, "0", "",
+     "most segments in one work request; 0 takes 30 or the device's limit"},
     {"SGLCOLL_ALGORITHM", SettingKind::text, "", "",
      "algorithm to use, e.g. \"allgather=ring,bcast=binomial\"; unnamed collectives keep the table's choice"},
     {"SGLCOLL_SHM_PATH", SettingKind::choice, "auto", "auto|direct|cma|staged",
@@ -53,6 +67,17 @@ bool parse_integer(std::string_view text, int64_t* value) {
   return failure == std::errc() && end == text.data() + text.size() && *value >= 0;
 }
 
+// "auto" leaves *value alone.
+bool parse_automatic(std::string_view text, int64_t* value) {
+  if (text == "auto") return true;
+  if (!text.starts_with("0x")) return parse_integer(text, value);
+  text.remove_prefix(2);
+  constexpr int kHexadecimal = 16;
+  auto [end, failure] =
+      std::from_chars(text.data(), text.data() + text.size(), *value, kHexadecimal);
+  return failure == std::errc() && end == text.data() + text.size() && *value >= 0;
+}
+
 bool parse_boolean(std::string_view text, bool* value) {
   if (text == "1" || text == "yes" || text == "true" || text == "on") return *value = true, true;
   if (text == "0" || text == "no" || text == "false" || text == "off") return *value = false, true;
@@ -80,6 +105,8 @@ const char* wanted_form(const Setting& setting, std::string_view value) {
       return parse_bytes(value, &number) ? nullptr : "bytes such as 4096, 64K, 1M or 2G";
     case SettingKind::boolean: return parse_boolean(value, &flag) ? nullptr : "0 or 1";
     case SettingKind::choice: return is_choice(setting.choices, value) ? nullptr : setting.choices;
+    case SettingKind::automatic:
+      return parse_automatic(value, &number) ? nullptr : "auto or a whole number, 0 or more";
   }
   return nullptr;
 }
@@ -146,6 +173,12 @@ bool setting_boolean(std::string_view name) {
   bool value = false;
   parse_boolean(effective_value(known_setting(name)), &value);
   return value;
+}
+
+std::optional<int64_t> setting_automatic(std::string_view name) {
+  int64_t value = -1;
+  parse_automatic(effective_value(known_setting(name)), &value);
+  return value < 0 ? std::nullopt : std::optional(value);
 }
 
 bool parse_bytes(std::string_view text, int64_t* bytes) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +16,8 @@
 
 namespace sgl {
 
-enum class SettingKind { text, integer, bytes, boolean, choice };
+// automatic: "auto" or a whole number, also in hexadecimal (0x...).
+enum class SettingKind { text, integer, bytes, boolean, choice, automatic };
 
 struct Setting {
   const char* name;           // with the prefix SGLCOLL_
@@ -37,6 +39,7 @@ bool setting_from_environment(std::string_view name);
 int64_t setting_integer(std::string_view name);
 int64_t setting_bytes(std::string_view name);  // "64K", "1M", "2G" and plain bytes
 bool setting_boolean(std::string_view name);
+std::optional<int64_t> setting_automatic(std::string_view name);  // none: "auto"
 
 // "16", "64K", "1M", "2G" (powers of 1024); false when it is not of that form.
 bool parse_bytes(std::string_view text, int64_t* bytes);

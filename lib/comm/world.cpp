@@ -14,6 +14,7 @@
 #include "collectives/builder.hpp"
 #include "transport/shm/shm.hpp"
 #include "transport/sim/sim.hpp"
+#include "transport/verbs/verbs.hpp"
 
 namespace sgl {
 namespace {
@@ -112,14 +113,15 @@ Status World::make_engine() {
     auto allgather = [this](std::span<const std::byte> mine, std::vector<std::byte>* all) {
       return boot_->allgather(mine, all);
     };
-    const bool simulated = setting_text("SGLCOLL_TRANSPORT") == "sim";
-    if (!simulated && !on_one_node())
+    const std::string wanted = setting_text("SGLCOLL_TRANSPORT");
+    if (wanted != "sim" && wanted != "verbs" && !on_one_node())
       return error(SGLCOLL_ERR_UNSUPPORTED,
                    "{} of {} ranks share this node: this build reaches only ranks of one node, start all of them there",
                    node_ranks_.size(), size());
-    Result<std::unique_ptr<Transport>> made = simulated
-                                                  ? make_sim_transport({rank(), size(), allgather, SimOptions()})
-                                                  : make_shm_transport({rank(), size(), node_ranks_, allgather});
+    Result<std::unique_ptr<Transport>> made =
+        wanted == "sim"     ? make_sim_transport({rank(), size(), allgather, SimOptions()})
+        : wanted == "verbs" ? make_verbs_transport({rank(), size(), allgather})
+                            : make_shm_transport({rank(), size(), node_ranks_, allgather});
     if (!made.ok()) return std::move(made.status());
     transport = made.take();
     log(LogLevel::info, "transport {}", transport->describe());

@@ -6,6 +6,9 @@
 
 namespace sgl {
 
+// Most messages are an answer or an offer.
+constexpr int kInlineBytes = 128;
+
 ControlChannel::ControlChannel(Device& device, const ControlSizes& sizes)
     : device_(device),
       sizes_(sizes),
@@ -29,7 +32,7 @@ Status ControlChannel::set_up() {
   Result<MemoryKeys> keys = device_.register_memory(memory_.get(), bytes, RemoteAccess::none);
   if (!keys.ok()) return std::move(keys.status());
   keys_ = keys.value();
-  Result<QpNumber> qp = device_.create_qp({slots, slots, 1, 1});
+  Result<QpNumber> qp = device_.create_qp({slots, slots, 1, 1, kInlineBytes});
   if (!qp.ok()) return std::move(qp.status());
   qp_ = qp.value();
   for (int i = 0; i < slots; ++i) {

@@ -83,19 +83,30 @@ struct DeviceCompletion {
 struct QueueSizes {
   int send_wr, recv_wr;
   int send_sge, recv_sge;
+  int inline_bytes = 0;  // payloads up to this many are copied into the request, if the device can
 };
 
-// What the other end needs for connect(); sent between ranks as bytes.
+// What the other end needs for connect(); sent between ranks as bytes. A simulated device
+// has only `qp`.
 struct QpAddress {
-  uint64_t port[2] = {0, 0};
   uint64_t qp = 0;
+  uint64_t gid[2] = {0, 0};
+  uint32_t packet_sequence = 0;
+  uint32_t mtu_bytes = 0;
+  uint16_t lid = 0;
+  uint8_t link = 0;                // a device's own number for its kind of link
+  uint8_t max_reads = 0;           // reads of the other end that it serves at once
+  uint32_t reserved = 0;
 };
+static_assert(sizeof(QpAddress) == 40);
 
 // One thread at a time per object. Nothing blocks but wait().
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceLimits& limits() const = 0;
+  // One line for logs: which device, and why it.
+  virtual std::string describe() const = 0;
 
   // Before the first QP.
   virtual Status open_completion_queue(int entries) = 0;

@@ -37,9 +37,9 @@ RcTransport::Peer* RcTransport::find_peer(int rank) {
 
 std::string RcTransport::describe() const {
   return fmt::format(
-      "reliable connections: {} peers, {} message slots of {} bytes, {} bulk requests in flight a "
-      "peer",
-      peers_.size() - 1, options_.control.slots, options_.control.message_bytes, options_.bulk_wrs);
+      "reliable connections over {}: {} peers, {} message slots of {} bytes, {} bulk requests in "
+      "flight a peer",
+      device_->describe(), peers_.size() - 1, options_.control.slots, options_.control.message_bytes, options_.bulk_wrs);
 }
 
 // ---- Messages

@@ -18,7 +18,12 @@ class SimDevice final : public Device {
   const DeviceLimits& limits() const override { return limits_; }
   Status open_completion_queue(int entries) override;
   Result<QpNumber> create_qp(const QueueSizes& sizes) override;
-  QpAddress address(QpNumber qp) const override { return {{0, 0}, qp}; }
+  std::string describe() const override { return fmt::format("simulated device {}", rank_); }
+  QpAddress address(QpNumber qp) const override {
+    QpAddress address;
+    address.qp = qp;
+    return address;
+  }
   Status connect(QpNumber qp, const QpAddress& peer) override;
   Result<MemoryKeys> register_memory(std::byte* begin, int64_t bytes, RemoteAccess access) override;
   void deregister_memory(const MemoryKeys& keys) override;

@@ -1,0 +1,101 @@
+// Finds and loads the verbs component: <folder of this library>/sglcoll/libsglcoll_verbs.so.
+#include "base/settings.hpp"
+#include "transport/verbs/module.hpp"
+#include "transport/verbs/verbs.hpp"
+
+#include <algorithm>
+#include <climits>
+
+#include <dlfcn.h>
+
+namespace sgl {
+namespace {
+
+constexpr char kModuleFile[] = "sglcoll/libsglcoll_verbs.so";
+
+// The folder of the file that holds this code.
+std::string own_folder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void*>(&own_folder), &info) || !info.dli_fname) return ".";
+  std::string file = info.dli_fname;
+  size_t slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, slash);
+}
+
+Result<const VerbsModule*> load() {
+  const std::string file = own_folder() + "/" + kModuleFile;
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return error(SGLCOLL_ERR_UNSUPPORTED,
+                 "the verbs component cannot be loaded: {} (it needs libibverbs.so.1, of Debian's "
+                 "libibverbs1 with ibverbs-providers)",
+                 dlerror());
+  auto entry = reinterpret_cast<VerbsModuleEntry>(dlsym(handle, kVerbsModuleEntry));
+  const VerbsModule* module = entry ? entry() : nullptr;
+  if (!module || module->version != kVerbsModuleVersion) {
+    dlclose(handle);
+    return error(SGLCOLL_ERR_UNSUPPORTED,
+                 "{} is of another version of the library: install both from one build", file);
+  }
+  return module;  // stays loaded: threads of libibverbs' providers may live in it
+}
+
+std::optional<int> wished(std::string_view name) {
+  std::optional<int64_t> value = setting_automatic(name);
+  if (!value) return std::nullopt;
+  return static_cast<int>(std::min<int64_t>(*value, INT_MAX));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_verbs_device(const VerbsWishes& wishes, int rank) {
+  static Result<const VerbsModule*> module = load();
+  if (!module.ok()) return module.status().copy();
+  return module.value()->open(wishes, rank);
+}
+
+Result<VerbsWishes> verbs_wishes() {
+  VerbsWishes wishes;
+  wishes.device = setting_text("SGLCOLL_DEVICE");
+  wishes.port = wished("SGLCOLL_PORT");
+  wishes.gid_index = wished("SGLCOLL_GID_INDEX");
+  wishes.pkey = wished("SGLCOLL_PKEY");
+  wishes.mtu_bytes = wished("SGLCOLL_MTU");
+  auto number = [](const char* name) {
+    return static_cast<int>(std::min<int64_t>(setting_integer(name), INT_MAX));
+  };
+  wishes.service_level = number("SGLCOLL_SL");
+  wishes.traffic_class = number("SGLCOLL_TRAFFIC_CLASS");
+  wishes.max_sge = number("SGLCOLL_MAX_SGE");
+  auto check = [](const char* name, int value, int most) {
+    if (value <= most) return Status();
+    return error(SGLCOLL_ERR_ARG, "{}={} is not valid: it takes 0 to {}", name, value, most);
+  };
+  SGL_TRY(check("SGLCOLL_SL", wishes.service_level, 15));
+  SGL_TRY(check("SGLCOLL_TRAFFIC_CLASS", wishes.traffic_class, 255));
+  SGL_TRY(check("SGLCOLL_PKEY", wishes.pkey.value_or(0), 0xffff));
+  return wishes;
+}
+
+Result<std::unique_ptr<Transport>> make_verbs_transport(const RcBootstrap& bootstrap) {
+  std::unique_ptr<Device> device;
+  Result<VerbsWishes> wishes = verbs_wishes();
+  Status opened = wishes.ok() ? Status() : std::move(wishes.status());
+  if (opened.ok()) {
+    Result<std::unique_ptr<Device>> made = open_verbs_device(wishes.value(), bootstrap.rank);
+    opened = made.ok() ? Status() : std::move(made.status());
+    if (made.ok()) device = made.take();
+  }
+  // A rank without a device tells the others, who would else wait for it.
+  const std::byte failed{!opened.ok()};
+  std::vector<std::byte> all;
+  SGL_TRY(bootstrap.allgather({&failed, 1}, &all));
+  SGL_TRY(std::move(opened));
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] != std::byte{0})
+      return error(SGLCOLL_ERR_UNSUPPORTED,
+                   "rank {} has no RDMA device that can be used; its own error says why", rank);
+  return connect_rc(bootstrap, std::move(device), RcOptions());
+}
+
+}  // namespace sgl

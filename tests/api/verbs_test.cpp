@@ -1,0 +1,75 @@
+// Every collective over a real RDMA device, all ranks of one node, against the computed
+// result. Needs a device: tests/vm starts a machine that has one.
+#include "api/oracle.hpp"
+#include "collectives/builder.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace sgl::test {
+namespace {
+
+constexpr int64_t kCounts[] = {0, 1, 7, 3000};
+
+void check_everything(sglcoll_comm world, CollectiveCheck check) {
+  std::vector<TypeCase> types = int32_types();
+  for (const TypeCase& type : types) {
+    for (int64_t count : kCounts) {
+      SCOPED_TRACE(type.name + " count " + std::to_string(count));
+      ASSERT_OK(check(world, type, count));
+    }
+  }
+  free_types(types);
+}
+
+class OnVerbs : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    std::error_code failure;
+    if (std::filesystem::is_empty("/sys/class/infiniband", failure) || failure)
+      GTEST_SKIP() << "this machine has no RDMA device";
+    setenv("SGLCOLL_TRANSPORT", "verbs", 1);
+  }
+  void TearDown() override {
+    unsetenv("SGLCOLL_TRANSPORT");
+    unsetenv("SGLCOLL_ALGORITHM");
+  }
+};
+
+TEST_P(OnVerbs, DefaultAlgorithms) {
+  on_world(GetParam(), [](sglcoll_comm world) {
+    for (const NamedCheck& named : kChecks) {
+      SCOPED_TRACE(named.collective);
+      check_everything(world, named.check);
+    }
+  });
+}
+
+bool supported(const Builder& builder, int size) {
+  Problem problem;
+  problem.collective = builder.collective;
+  problem.size = size;
+  problem.blocks = Blocks::uniform(size, 4);
+  problem.grain = 4;
+  return fits(builder, problem);
+}
+
+TEST_P(OnVerbs, EveryAlgorithm) {
+  for (const Builder& builder : all_builders()) {
+    const char* collective = collective_name(builder.collective);
+    if (!supported(builder, GetParam())) continue;
+    for (const NamedCheck& named : kChecks) {
+      if (std::string(named.collective) != collective) continue;
+      const std::string forced = std::string(collective) + "=" + builder.name;
+      SCOPED_TRACE(forced);
+      setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);
+      on_world(GetParam(), [&](sglcoll_comm world) { check_everything(world, named.check); });
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, OnVerbs, testing::Values(2, 4),
+                         [](const auto& ranks) { return "Of" + std::to_string(ranks.param); });
+
+}  // namespace
+}  // namespace sgl::test
