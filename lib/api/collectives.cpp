@@ -5,18 +5,19 @@
 namespace sgl {
 namespace {
 
-Result<BufferArgument> buffer_argument(const char* name, const char* type_name, const void* address, int64_t count,
-                                       sglcoll_type type) {
-  BufferArgument argument{name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, count, nullptr};
+Result<BufferArgument> buffer_argument(const char* name, const char* count_name, const char* type_name,
+                                       const void* address, int64_t count, sglcoll_type type) {
+  BufferArgument argument{name, count_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, count, nullptr};
   if (argument.in_place) return argument;
   SGL_ASSIGN(found, use_committed_type(type_name, type));
   argument.type = std::move(found);
   return argument;
 }
 
-Result<BlocksArgument> blocks_argument(const char* name, const char* type_name, const void* address, const int64_t* counts,
-                                       const int64_t* displacements, sglcoll_type type) {
-  BlocksArgument argument{name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, counts, displacements, nullptr};
+Result<BlocksArgument> blocks_argument(const char* name, const char* counts_name, const char* type_name,
+                                       const void* address, const int64_t* counts, const int64_t* displacements,
+                                       sglcoll_type type) {
+  BlocksArgument argument{name, counts_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, counts, displacements, nullptr};
   if (argument.in_place) return argument;
   SGL_ASSIGN(found, use_committed_type(type_name, type));
   argument.type = std::move(found);
@@ -78,63 +79,63 @@ extern "C" {
 SGL_COLLECTIVE(allgather,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type,), nullptr, {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return allgather_call(site, send, recv);
 })
 
 SGL_COLLECTIVE(allgatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,), nullptr, {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
-  SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_counts", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
   return allgatherv_call(site, send, recv);
 })
 
 SGL_COLLECTIVE(reduce_scatter_block,
   (const void* send_buffer, void* recv_buffer, int64_t recv_count, sglcoll_type type, sglcoll_op op,), type, {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, recv_count, type));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, recv_count, type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "recv_count", "type", send_buffer, recv_count, type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "type", recv_buffer, recv_count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   return reduce_scatter_block_call(site, send, recv, operation);
 })
 
 SGL_COLLECTIVE(reduce_scatter,
   (const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type, sglcoll_op op,), type, {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, 0, type));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, 0, type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "recv_counts", "type", send_buffer, 0, type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_counts", "type", recv_buffer, 0, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   return reduce_scatter_call(site, send, recv, recv_counts, operation);
 })
 
 SGL_COLLECTIVE(allreduce,
   (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,), type, {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, count, type));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, count, type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "count", "type", send_buffer, count, type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "count", "type", recv_buffer, count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   return allreduce_call(site, send, recv, operation);
 })
 
 SGL_COLLECTIVE(reduce,
   (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op, int root,), type, {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, count, type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "count", "type", send_buffer, count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   // The type counts on every rank, the receive buffer on the root.
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", site.rank == root ? recv_buffer : nullptr, count, type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "count", "type", site.rank == root ? recv_buffer : nullptr, count, type));
   return reduce_call(site, send, recv, operation, root);
 })
 
 SGL_COLLECTIVE(bcast, (void* buffer, int64_t count, sglcoll_type type, int root,), nullptr, {
-  SGL_ASSIGN(data, buffer_argument("buffer", "type", buffer, count, type));
+  SGL_ASSIGN(data, buffer_argument("buffer", "count", "type", buffer, count, type));
   return bcast_call(site, data, root);
 })
 
 SGL_COLLECTIVE(gather,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr, {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BufferArgument>(site, root, "recv_buffer", [&] {
-    return buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type);
+    return buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type);
   }));
   return gather_call(site, send, recv, root);
 })
@@ -143,9 +144,9 @@ SGL_COLLECTIVE(gatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type, int root,),
   nullptr, {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BlocksArgument>(site, root, "recv_buffer", [&] {
-    return blocks_argument("recv_buffer", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
+    return blocks_argument("recv_buffer", "recv_counts", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
   }));
   return gatherv_call(site, send, recv, root);
 })
@@ -154,9 +155,9 @@ SGL_COLLECTIVE(scatter,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr, {
   SGL_ASSIGN(send, at_root_only<BufferArgument>(site, root, "send_buffer", [&] {
-    return buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type);
+    return buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type);
   }));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return scatter_call(site, send, recv, root);
 })
 
@@ -164,9 +165,9 @@ SGL_COLLECTIVE(scatterv,
   (const void* send_buffer, const int64_t send_counts[], const int64_t displacements[], sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr, {
   SGL_ASSIGN(send, at_root_only<BlocksArgument>(site, root, "send_buffer", [&] {
-    return blocks_argument("send_buffer", "send_type", send_buffer, send_counts, displacements, send_type);
+    return blocks_argument("send_buffer", "send_counts", "send_type", send_buffer, send_counts, displacements, send_type);
   }));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return scatterv_call(site, send, recv, root);
 })
 

@@ -22,7 +22,7 @@ struct sglcoll_type_s {
   sgl::TypePtr type;
   bool committed = false;
   bool predefined = false;
-  int users = 0;      // the user's handle and operations in flight
+  int users = 0;  // the user's handle and operations in flight; by keep_type and release_type
 };
 
 struct sglcoll_op_s {
@@ -59,7 +59,9 @@ inline constexpr uint64_t kLiveRequest = 0x7265'7175'5347'4c31;
 template <class T>
 class HandlePool {
  public:
-  T* make(uint64_t mark) {
+  // A handle that holds `content` is live from now on; never before it is filled, as
+  // visitors on other threads see every live handle.
+  T* make(uint64_t mark, T content) {
     std::lock_guard lock(mutex_);
     T* handle = nullptr;
     if (free_.empty()) {
@@ -68,6 +70,7 @@ class HandlePool {
       handle = free_.back();
       free_.pop_back();
     }
+    *handle = std::move(content);
     handle->live = mark;
     return handle;
   }
@@ -77,11 +80,16 @@ class HandlePool {
     std::swap(emptied, *handle);
     free_.push_back(handle);
   }
+  // Ends the live handles that `belongs` picks.
   template <class F>
-  void for_each_live(F visit) {
+  void drop_if(F belongs) {
+    std::vector<T> emptied;
     std::lock_guard lock(mutex_);
-    for (T& handle : storage_)
-      if (handle.live) visit(handle);
+    for (T& handle : storage_) {
+      if (!handle.live || !belongs(handle)) continue;
+      std::swap(emptied.emplace_back(), handle);
+      free_.push_back(&handle);
+    }
   }
 
  private:
@@ -109,6 +117,8 @@ Code guarded(Body body) {
     return report(Status(SGLCOLL_ERR_NO_MEMORY, "memory could not be allocated"));
   } catch (const std::exception& failure) {
     return report(Status(SGLCOLL_ERR_INTERNAL, failure.what()));
+  } catch (...) {
+    return report(Status(SGLCOLL_ERR_INTERNAL, "a function of the caller threw"));
   }
 }
 
@@ -125,6 +135,8 @@ Result<Op> use_op(sglcoll_op op);
 Result<CommunicatorPtr> use_comm(sglcoll_comm comm);
 Status check_request(const char* name, int index, sglcoll_request request);
 
+// Adds a user to a type's handle, and takes one away; the last one ends the handle.
+void keep_type(sglcoll_type type);
 void release_type(sglcoll_type type);
 
 // Declares `variable` from a Result, or returns its failure.

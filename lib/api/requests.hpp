@@ -12,4 +12,10 @@ enum class Form { blocking, nonblocking, persistent };
 Status run_collective(const CommunicatorPtr& communicator, CollectiveCall call, sglcoll_type user_type, Form form,
                       sglcoll_request* request);
 
+// Waits for the operations of the world whose requests were freed while active: nobody
+// else can.
+void finish_freed_requests(World& world, std::unique_lock<std::recursive_mutex>& held);
+// Ends all requests of the world; none may be running.
+void end_requests_of(const World& world);
+
 }  // namespace sgl
