@@ -302,8 +302,9 @@ SGLCOLL_API extern struct sglcoll_op_s sglcoll_op_maxloc;
 
    A user's operation: inout[i] = in[i] op inout[i] for `count` elements of `type`,
    which is the type given to the collective; both pointers are laid out as a user
-   buffer of that type is. It must be associative. It must not call the library on
-   the same communicator. `context` is the one given at creation. */
+   buffer of that type is. It must be associative. It may call the datatype functions
+   only, other calls are refused, and must not throw. `context` is the one given at
+   creation. */
 typedef void (*sglcoll_op_function)(const void* in, void* inout, int64_t count, sglcoll_type type,
                                     void* context);
 /* commutative: 0 keeps rank order, else 1. */
@@ -323,7 +324,7 @@ typedef enum sglcoll_thread_level {
 /* An embedding program's own way for ranks to meet, in place of PMIx.
    allgather: every rank gives `bytes` bytes at `mine` and gets size * bytes bytes at
    `all`, in rank order; returns 0 on success. It is called only inside sglcoll_init,
-   by the calling thread. */
+   by the calling thread, and need not outlive it. */
 typedef struct sglcoll_exchange {
   int rank;
   int size;
@@ -342,8 +343,10 @@ typedef struct sglcoll_options {
    each from its own exchange. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_init(
     const sglcoll_options* options, sglcoll_comm* world);
-/* Collective. Every request must be complete. Communicators made from the world end
-   with it. */
+/* Collective. Every operation must be complete; those whose requests were freed while
+   active are waited for here. Communicators, requests and memory made from the world end
+   with it. When a rank is dead the others do not wait for each other, and the call still
+   succeeds. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_finalize(sglcoll_comm* world);
 
 /* ---- Communicators ---------------------------------------------------------- */
@@ -397,9 +400,12 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_counters_get(
    which also frees it and sets it to NULL; until then the buffers belong to the
    library. A persistent request from *_init is started any number of times and
    freed by sglcoll_request_free. Any call of the library advances every operation.
-   A NULL request is complete. The status of wait is the operation's. */
+   A NULL request is complete, and so is a persistent one that is not active. The status
+   of wait is the operation's; when test, testall or waitany return the failure of an
+   operation, they have written their output as well. */
 
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_start(sglcoll_request request);
+/* All or, when one of them cannot be started, none. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_startall(
     int count, sglcoll_request requests[]);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_wait(sglcoll_request* request);

@@ -5,18 +5,19 @@
 namespace sgl {
 namespace {
 
-Result<BufferArgument> buffer_argument(const char* name, const char* type_name, const void* address, int64_t count,
-                                       sglcoll_type type) {
-  BufferArgument argument{name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, count, nullptr};
+Result<BufferArgument> buffer_argument(const char* name, const char* count_name, const char* type_name,
+                                       const void* address, int64_t count, sglcoll_type type) {
+  BufferArgument argument{name, count_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, count, nullptr};
   if (argument.in_place) return argument;
   SGL_ASSIGN(found, use_committed_type(type_name, type));
   argument.type = std::move(found);
   return argument;
 }
 
-Result<BlocksArgument> blocks_argument(const char* name, const char* type_name, const void* address, const int64_t* counts,
-                                       const int64_t* displacements, sglcoll_type type) {
-  BlocksArgument argument{name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, counts, displacements, nullptr};
+Result<BlocksArgument> blocks_argument(const char* name, const char* counts_name, const char* type_name,
+                                       const void* address, const int64_t* counts, const int64_t* displacements,
+                                       sglcoll_type type) {
+  BlocksArgument argument{name, counts_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, counts, displacements, nullptr};
   if (argument.in_place) return argument;
   SGL_ASSIGN(found, use_committed_type(type_name, type));
   argument.type = std::move(found);
@@ -65,7 +66,7 @@ Code run(sglcoll_comm comm, Form form, sglcoll_request* request, sglcoll_type us
     std::unique_ptr<Operation> operation = communicator->recall(call.key, call.buffers);
     if (!operation) {
       SGL_ASSIGN(made, make(CallSite{communicator->rank(), communicator->size()}));
-      SGL_ASSIGN(prepared, communicator->prepare(std::move(made)));
+      SGL_ASSIGN(prepared, communicator->prepare(std::move(made), held));
       operation = std::move(prepared);
       communicator->remember(call.key, call.buffers, *operation);
     }
@@ -106,8 +107,8 @@ SGL_COLLECTIVE(allgather,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type,), nullptr,
   remembered(Collective::allgather, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type), {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return allgather_call(site, send, recv);
 })
 
@@ -115,16 +116,16 @@ SGL_COLLECTIVE(allgatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,), nullptr,
   not_remembered(), {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
-  SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_counts", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
   return allgatherv_call(site, send, recv);
 })
 
 SGL_COLLECTIVE(reduce_scatter_block,
   (const void* send_buffer, void* recv_buffer, int64_t recv_count, sglcoll_type type, sglcoll_op op,), type,
   remembered(Collective::reduce_scatter_block, send_buffer, recv_count, type, recv_buffer, recv_count, type, op), {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, recv_count, type));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, recv_count, type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "recv_count", "type", send_buffer, recv_count, type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "type", recv_buffer, recv_count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   return reduce_scatter_block_call(site, send, recv, operation);
 })
@@ -132,8 +133,8 @@ SGL_COLLECTIVE(reduce_scatter_block,
 SGL_COLLECTIVE(reduce_scatter,
   (const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type, sglcoll_op op,), type,
   not_remembered(), {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, 0, type));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, 0, type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "recv_counts", "type", send_buffer, 0, type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_counts", "type", recv_buffer, 0, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   return reduce_scatter_call(site, send, recv, recv_counts, operation);
 })
@@ -141,8 +142,8 @@ SGL_COLLECTIVE(reduce_scatter,
 SGL_COLLECTIVE(allreduce,
   (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,), type,
   remembered(Collective::allreduce, send_buffer, count, type, recv_buffer, count, type, op), {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, count, type));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", recv_buffer, count, type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "count", "type", send_buffer, count, type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "count", "type", recv_buffer, count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   return allreduce_call(site, send, recv, operation);
 })
@@ -150,16 +151,16 @@ SGL_COLLECTIVE(allreduce,
 SGL_COLLECTIVE(reduce,
   (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op, int root,), type,
   remembered(Collective::reduce, send_buffer, count, type, recv_buffer, count, type, op, root), {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "type", send_buffer, count, type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "count", "type", send_buffer, count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   // The type counts on every rank, the receive buffer on the root.
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "type", site.rank == root ? recv_buffer : nullptr, count, type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "count", "type", site.rank == root ? recv_buffer : nullptr, count, type));
   return reduce_call(site, send, recv, operation, root);
 })
 
 SGL_COLLECTIVE(bcast, (void* buffer, int64_t count, sglcoll_type type, int root,), nullptr,
   remembered(Collective::bcast, nullptr, 0, nullptr, buffer, count, type, nullptr, root), {
-  SGL_ASSIGN(data, buffer_argument("buffer", "type", buffer, count, type));
+  SGL_ASSIGN(data, buffer_argument("buffer", "count", "type", buffer, count, type));
   return bcast_call(site, data, root);
 })
 
@@ -167,9 +168,9 @@ SGL_COLLECTIVE(gather,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
   remembered(Collective::gather, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type, nullptr, root), {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BufferArgument>(site, root, "recv_buffer", [&] {
-    return buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type);
+    return buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type);
   }));
   return gather_call(site, send, recv, root);
 })
@@ -178,9 +179,9 @@ SGL_COLLECTIVE(gatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type, int root,),
   nullptr, not_remembered(), {
-  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BlocksArgument>(site, root, "recv_buffer", [&] {
-    return blocks_argument("recv_buffer", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
+    return blocks_argument("recv_buffer", "recv_counts", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
   }));
   return gatherv_call(site, send, recv, root);
 })
@@ -190,9 +191,9 @@ SGL_COLLECTIVE(scatter,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
   remembered(Collective::scatter, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type, nullptr, root), {
   SGL_ASSIGN(send, at_root_only<BufferArgument>(site, root, "send_buffer", [&] {
-    return buffer_argument("send_buffer", "send_type", send_buffer, send_count, send_type);
+    return buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type);
   }));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return scatter_call(site, send, recv, root);
 })
 
@@ -201,9 +202,9 @@ SGL_COLLECTIVE(scatterv,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
   not_remembered(), {
   SGL_ASSIGN(send, at_root_only<BlocksArgument>(site, root, "send_buffer", [&] {
-    return blocks_argument("send_buffer", "send_type", send_buffer, send_counts, displacements, send_type);
+    return blocks_argument("send_buffer", "send_counts", "send_type", send_buffer, send_counts, displacements, send_type);
   }));
-  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_type", recv_buffer, recv_count, recv_type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return scatterv_call(site, send, recv, root);
 })
 

@@ -1,14 +1,11 @@
 // Start and end, communicators, memory, counters and operations of the C interface.
-#include "api/handles.hpp"
+#include "api/requests.hpp"
 
 namespace sgl {
 namespace {
 
 sglcoll_comm make_handle(CommunicatorPtr communicator, bool is_world) {
-  sglcoll_comm handle = comm_pool().make(kLiveComm);
-  handle->communicator = std::move(communicator);
-  handle->is_world = is_world;
-  return handle;
+  return comm_pool().make(kLiveComm, {0, std::move(communicator), is_world});
 }
 
 Status check_options(const sglcoll_options& options) {
@@ -25,15 +22,6 @@ Status check_options(const sglcoll_options& options) {
     return error(SGLCOLL_ERR_ARG, "exchange->rank is {}: it must be 0 to {}", exchange->rank, exchange->size - 1);
   if (!exchange->allgather) return error(SGLCOLL_ERR_ARG, "exchange->allgather is NULL: it must be a function");
   return {};
-}
-
-// Makes communicators end with their world.
-void end_communicators_of(const World* world) {
-  std::vector<sglcoll_comm> ending;
-  comm_pool().for_each_live([&](sglcoll_comm_s& comm) {
-    if (comm.communicator && comm.communicator->world().get() == world) ending.push_back(&comm);
-  });
-  for (sglcoll_comm comm : ending) comm_pool().drop(comm);
 }
 
 }  // namespace
@@ -65,9 +53,7 @@ sglcoll_status sglcoll_op_create(sglcoll_op_function function, void* context, in
   return guarded([&]() -> Status {
     SGL_TRY(check_output("op", op));
     if (!function) return error(SGLCOLL_ERR_ARG, "function is NULL: it must be a sglcoll_op_function");
-    sglcoll_op handle = op_pool().make(kLiveOp);
-    handle->op = {OpKind::user, commutative != 0, function, context};
-    *op = handle;
+    *op = op_pool().make(kLiveOp, {0, {OpKind::user, commutative != 0, function, context}, false});
     return {};
   });
 }
@@ -95,9 +81,8 @@ sglcoll_status sglcoll_init(const sglcoll_options* options, sglcoll_comm* world)
     std::shared_ptr<World> shared = std::move(made);
     std::vector<int> ranks(static_cast<size_t>(shared->size()));
     for (int i = 0; i < shared->size(); ++i) ranks[static_cast<size_t>(i)] = i;
-    uint32_t id = shared->next_context_id++;
     int rank = shared->rank();
-    *world = make_handle(std::make_shared<Communicator>(std::move(shared), id, rank, std::move(ranks)), true);
+    *world = make_handle(std::make_shared<Communicator>(std::move(shared), 0, rank, std::move(ranks)), true);
     return {};
   });
 }
@@ -108,17 +93,17 @@ sglcoll_status sglcoll_finalize(sglcoll_comm* world) {
     SGL_ASSIGN(communicator, use_comm(*world));
     if (!(*world)->is_world) return error(SGLCOLL_ERR_COMM, "*world is not the communicator that sglcoll_init made");
     std::shared_ptr<World> shared = communicator->world();
-    communicator.reset();
     {
       auto held = shared->lock();
+      finish_freed_requests(*shared, held);
       if (int active = shared->engine().active_operations())
         return error(SGLCOLL_ERR_REQUEST, "{} operations are not complete: wait for them before sglcoll_finalize", active);
+      communicator->meet(held);
     }
-    // The ranks meet over the transport, for an exchange is called in sglcoll_init only.
-    // Where a peer is dead there is nobody to wait for.
-    sglcoll_status met = sglcoll_barrier(*world);
-    static_cast<void>(met);
-    end_communicators_of(shared.get());
+    communicator.reset();
+    auto belongs = [&](const auto& handle) { return handle.communicator->world() == shared; };
+    end_requests_of(*shared);
+    comm_pool().drop_if(belongs);
     *world = nullptr;
     return shared->finalize();
   });
@@ -149,7 +134,7 @@ sglcoll_status sglcoll_comm_split(sglcoll_comm comm, int color, int key, sglcoll
     if (color < 0 && color != SGLCOLL_UNDEFINED)
       return error(SGLCOLL_ERR_ARG, "color is {}: it must be 0 or more, or SGLCOLL_UNDEFINED", color);
     auto held = communicator->world()->lock();
-    SGL_ASSIGN(made, communicator->split(color, key));
+    SGL_ASSIGN(made, communicator->split(color, key, held));
     *new_comm = made ? make_handle(std::move(made), false) : nullptr;
     return {};
   });
@@ -165,7 +150,7 @@ sglcoll_status sglcoll_comm_split_node(sglcoll_comm comm, int key, sglcoll_comm*
     SGL_ASSIGN(communicator, use_comm(comm));
     auto held = communicator->world()->lock();
     // The lowest world rank of the node names it.
-    SGL_ASSIGN(made, communicator->split(communicator->world()->node_ranks().front(), key));
+    SGL_ASSIGN(made, communicator->split(communicator->world()->node_ranks().front(), key, held));
     *new_comm = make_handle(std::move(made), false);
     return {};
   });
@@ -176,7 +161,8 @@ sglcoll_status sglcoll_comm_self(sglcoll_comm comm, sglcoll_comm* self) {
     SGL_TRY(check_output("self", self));
     SGL_ASSIGN(communicator, use_comm(comm));
     auto held = communicator->world()->lock();
-    *self = make_handle(communicator->self(), false);
+    SGL_ASSIGN(made, communicator->self());
+    *self = make_handle(std::move(made), false);
     return {};
   });
 }

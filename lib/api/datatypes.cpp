@@ -4,17 +4,14 @@
 
 #include "api/handles.hpp"
 #include "base/checked.hpp"
+#include "comm/argument_check.hpp"
 #include "sgl/copy.hpp"
 
 namespace sgl {
 namespace {
 
 sglcoll_type make_handle(TypePtr type, bool committed) {
-  sglcoll_type handle = type_pool().make(kLiveType);
-  handle->type = std::move(type);
-  handle->committed = committed;
-  handle->users = 1;
-  return handle;
+  return type_pool().make(kLiveType, {0, std::move(type), committed, false, 1});
 }
 
 // Runs a constructor on one old type and makes the new handle.
@@ -24,7 +21,9 @@ Code construct(sglcoll_type old_type, sglcoll_type* new_type, Construct construc
     SGL_TRY(check_output("new_type", new_type));
     SGL_ASSIGN(old, use_type("old_type", old_type));
     SGL_ASSIGN(made, constructor(old));
-    *new_type = make_handle(std::move(made), false);
+    // A duplicate is as its original is; every other new type is yet to be committed.
+    bool committed = made->combiner == SGLCOLL_COMBINER_DUP && old_type->committed;
+    *new_type = make_handle(std::move(made), committed);
     return {};
   });
 }
@@ -52,17 +51,11 @@ sglcoll_type predefined_handle(Basic basic) {
   return handles[static_cast<size_t>(basic)];
 }
 
-// The view of a pack or unpack call and the packed bytes it needs.
-Status pack_view(const char* buffer_name, const void* buffer, int64_t count, const TypePtr& type, Layout* layout, View* view) {
-  BufferArgument argument{buffer_name, const_cast<void*>(buffer), false, count, type};
-  if (count < 0) return error(SGLCOLL_ERR_COUNT, "count is {}: it must be 0 or more", count);
-  int64_t bytes = 0, span = 0;
-  if (!checked_mul(count, type->size, &bytes) || !checked_mul(count, type->extent, &span))
-    return error(SGLCOLL_ERR_COUNT, "count {} of a type of {} bytes and extent {} overflows 64 bits", count, type->size, type->extent);
-  if (!buffer && bytes > 0 && type->true_lb == 0)
-    return error(SGLCOLL_ERR_BUFFER, "{} is NULL with a count of {}", buffer_name, count);
+// The view of a pack or unpack call, over a layout that the caller keeps.
+Status pack_view(const void* buffer, int64_t count, const TypePtr& type, Layout* layout, View* view) {
+  SGL_TRY(check_buffer({"buffer", "count", const_cast<void*>(buffer), false, count, type}, count));
   *layout = type->array_layout(count);
-  *view = {static_cast<std::byte*>(argument.address), layout, 0, bytes};
+  *view = {static_cast<std::byte*>(const_cast<void*>(buffer)), layout, 0, layout->size()};
   return {};
 }
 
@@ -211,9 +204,7 @@ sglcoll_status sglcoll_type_resized(sglcoll_type old_type, int64_t lower_bound, 
 }
 
 sglcoll_status sglcoll_type_dup(sglcoll_type old_type, sglcoll_type* new_type) {
-  sglcoll_status status = construct(old_type, new_type, [&](const TypePtr& old) { return type_dup(old); });
-  if (status == SGLCOLL_OK) (*new_type)->committed = old_type->committed;
-  return status;
+  return construct(old_type, new_type, [&](const TypePtr& old) { return type_dup(old); });
 }
 
 sglcoll_status sglcoll_type_commit(sglcoll_type* type) {
@@ -324,8 +315,10 @@ sglcoll_status sglcoll_pack_size(int64_t count, sglcoll_type type, int64_t* byte
     SGL_TRY(check_output("bytes", bytes));
     SGL_ASSIGN(found, use_committed_type("type", type));
     if (count < 0) return error(SGLCOLL_ERR_COUNT, "count is {}: it must be 0 or more", count);
-    if (!checked_mul(count, found->size, bytes))
+    int64_t packed = 0;
+    if (!checked_mul(count, found->size, &packed))
       return error(SGLCOLL_ERR_COUNT, "count {} of a type of {} bytes overflows 64 bits", count, found->size);
+    *bytes = packed;
     return {};
   });
 }
@@ -336,7 +329,7 @@ sglcoll_status sglcoll_pack(const void* buffer, int64_t count, sglcoll_type type
     SGL_ASSIGN(found, use_committed_type("type", type));
     Layout layout;
     View view;
-    SGL_TRY(pack_view("buffer", buffer, count, found, &layout, &view));
+    SGL_TRY(pack_view(buffer, count, found, &layout, &view));
     SGL_TRY(check_packed(packed, packed_bytes, position, view.length));
     pack(view, static_cast<std::byte*>(packed) + *position);
     *position += view.length;
@@ -350,7 +343,7 @@ sglcoll_status sglcoll_unpack(const void* packed, int64_t packed_bytes, int64_t*
     SGL_ASSIGN(found, use_committed_type("type", type));
     Layout layout;
     View view;
-    SGL_TRY(pack_view("buffer", buffer, count, found, &layout, &view));
+    SGL_TRY(pack_view(buffer, count, found, &layout, &view));
     SGL_TRY(check_packed(packed, packed_bytes, position, view.length));
     unpack(view, static_cast<const std::byte*>(packed) + *position);
     *position += view.length;

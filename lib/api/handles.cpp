@@ -1,7 +1,6 @@
 #include "api/handles.hpp"
 
 #include <atomic>
-
 #include <cstdio>
 #include <cstdlib>
 
@@ -72,19 +71,22 @@ Result<CommunicatorPtr> use_comm(sglcoll_comm comm) {
   if (!comm) return error(SGLCOLL_ERR_COMM, "comm is NULL: give a communicator from sglcoll_init or made from one");
   if (comm->live != kLiveComm)
     return error(SGLCOLL_ERR_COMM, "comm is not a live communicator: it was freed or its world is finalized");
-  SGL_TRY(comm->communicator->world()->check_process());
+  SGL_TRY(comm->communicator->world()->check_caller());
   return comm->communicator;
 }
 
 Status check_request(const char* name, int index, sglcoll_request request) {
   std::string where = index < 0 ? name : fmt::format("{}[{}]", name, index);
   if (request->live != kLiveRequest || request->abandoned)
-    return error(SGLCOLL_ERR_REQUEST, "{} is not a live request: it was freed", where);
-  return request->communicator->world()->check_process();
+    return error(SGLCOLL_ERR_REQUEST, "{} is not a live request: it was freed or its world is finalized", where);
+  return request->communicator->world()->check_caller();
 }
 
+void keep_type(sglcoll_type type) { std::atomic_ref(type->users).fetch_add(1); }
+
 void release_type(sglcoll_type type) {
-  if (type && !type->predefined && --type->users == 0) type_pool().drop(type);
+  if (type->predefined) return;
+  if (std::atomic_ref(type->users).fetch_sub(1) == 1) type_pool().drop(type);
 }
 
 }  // namespace sgl

@@ -23,7 +23,7 @@ struct sglcoll_type_s {
   sgl::TypePtr type;
   bool committed = false;
   bool predefined = false;
-  int users = 0;      // the user's handle and operations in flight
+  int users = 0;  // the user's handle and operations in flight; by keep_type and release_type
 };
 
 struct sglcoll_op_s {
@@ -62,7 +62,9 @@ void bump_handle_generation();
 template <class T>
 class HandlePool {
  public:
-  T* make(uint64_t mark) {
+  // A handle that holds `content` is live from now on; never before it is filled, as
+  // visitors on other threads see every live handle.
+  T* make(uint64_t mark, T content) {
     std::lock_guard lock(mutex_);
     T* handle = nullptr;
     if (free_.empty()) {
@@ -71,6 +73,7 @@ class HandlePool {
       handle = free_.back();
       free_.pop_back();
     }
+    *handle = std::move(content);
     handle->live = mark;
     return handle;
   }
@@ -81,11 +84,16 @@ class HandlePool {
     free_.push_back(handle);
     if constexpr (!std::is_same_v<T, sglcoll_request_s>) bump_handle_generation();
   }
+  // Ends the live handles that `belongs` picks.
   template <class F>
-  void for_each_live(F visit) {
+  void drop_if(F belongs) {
+    std::vector<T> emptied;
     std::lock_guard lock(mutex_);
-    for (T& handle : storage_)
-      if (handle.live) visit(handle);
+    for (T& handle : storage_) {
+      if (!handle.live || !belongs(handle)) continue;
+      std::swap(emptied.emplace_back(), handle);
+      free_.push_back(&handle);
+    }
   }
 
  private:
@@ -116,6 +124,8 @@ Code guarded(Body body) {
     return report(Status(SGLCOLL_ERR_NO_MEMORY, "memory could not be allocated"));
   } catch (const std::exception& failure) {
     return report(Status(SGLCOLL_ERR_INTERNAL, failure.what()));
+  } catch (...) {
+    return report(Status(SGLCOLL_ERR_INTERNAL, "a function of the caller threw"));
   }
 }
 
@@ -132,6 +142,8 @@ Result<Op> use_op(sglcoll_op op);
 Result<CommunicatorPtr> use_comm(sglcoll_comm comm);
 Status check_request(const char* name, int index, sglcoll_request request);
 
+// Adds a user to a type's handle, and takes one away; the last one ends the handle.
+void keep_type(sglcoll_type type);
 void release_type(sglcoll_type type);
 
 // Declares `variable` from a Result, or returns its failure.

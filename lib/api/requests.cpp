@@ -2,9 +2,25 @@
 #include "api/requests.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 namespace sgl {
 namespace {
+
+// Requests that were freed while active; each is ended once it is complete, by the next
+// nonblocking call in its world.
+struct FreedRequests {
+  std::mutex mutex;
+  std::vector<sglcoll_request> list;
+};
+FreedRequests& freed_requests() {
+  static auto* freed = new FreedRequests;  // never destroyed, as the pools
+  return *freed;
+}
+
+// The functions that take a request expect the lock of its world held.
+
+bool is_running(sglcoll_request request) { return request->active && request->operation->running(); }
 
 // What a request owns goes back to where it came from.
 void dispose(sglcoll_request request) {
@@ -14,17 +30,9 @@ void dispose(sglcoll_request request) {
   request_pool().drop(request);
 }
 
-bool is_complete(sglcoll_request request) {
-  return !request || !request->active || !request->operation->running();
-}
-
-// The outcome of a complete request; frees it unless persistent.
+// The outcome of a request that is not running; frees it unless persistent.
 Status collect(sglcoll_request* request) {
-  if (!*request) return {};
-  if (!(*request)->active) {
-    if ((*request)->persistent) return {};
-    return error(SGLCOLL_ERR_REQUEST, "the request is not active");
-  }
+  if (!(*request)->active) return {};
   Status outcome = (*request)->operation->status().copy();
   (*request)->active = false;
   if (!(*request)->persistent) {
@@ -32,6 +40,37 @@ Status collect(sglcoll_request* request) {
     *request = nullptr;
   }
   return outcome;
+}
+
+// Takes complete requests of the world off the list and ends them; returns how many of
+// the world are left.
+int collect_freed(const World& world) {
+  FreedRequests& freed = freed_requests();
+  std::vector<sglcoll_request> complete;
+  int running = 0;
+  {
+    std::lock_guard lock(freed.mutex);
+    std::erase_if(freed.list, [&](sglcoll_request request) {
+      if (request->communicator->world().get() != &world) return false;
+      if (is_running(request)) return ++running, false;
+      complete.push_back(request);
+      return true;
+    });
+  }
+  for (sglcoll_request request : complete) dispose(request);
+  return running;
+}
+
+// The functions below take the lock themselves, as a list may be of several worlds.
+
+bool is_complete(sglcoll_request request) {
+  if (!request) return true;
+  auto held = request->communicator->world()->lock();
+  return !is_running(request);
+}
+
+bool all_complete(int count, sglcoll_request* requests) {
+  return std::all_of(requests, requests + count, is_complete);
 }
 
 // The first failure in list order, once all are collected.
@@ -47,15 +86,6 @@ Status collect_all(int count, sglcoll_request* requests) {
   return first;
 }
 
-// Requests freed while they were active, once they are complete.
-void collect_abandoned() {
-  std::vector<sglcoll_request> complete;
-  request_pool().for_each_live([&](sglcoll_request_s& request) {
-    if (request.abandoned && request.operation && !request.operation->running()) complete.push_back(&request);
-  });
-  for (sglcoll_request request : complete) dispose(request);
-}
-
 Status check_requests(int count, sglcoll_request* requests) {
   if (count < 0) return error(SGLCOLL_ERR_COUNT, "count is {}: it must be 0 or more", count);
   if (!requests && count > 0) return error(SGLCOLL_ERR_ARG, "requests is NULL: it must have {} entries", count);
@@ -64,25 +94,41 @@ Status check_requests(int count, sglcoll_request* requests) {
   return {};
 }
 
-// One turn of waiting in the world of each incomplete request.
-void wait_turn_of(int count, sglcoll_request* requests, int64_t* idle_since) {
+// One step, `turn`, in the world of each incomplete request.
+template <class Turn>
+void in_each_world(int count, sglcoll_request* requests, Turn turn) {
   World* last = nullptr;
   for (int i = 0; i < count; ++i) {
-    if (is_complete(requests[i])) continue;
+    if (!requests[i]) continue;
     World* world = requests[i]->communicator->world().get();
     if (world == last) continue;
-    last = world;
     auto held = world->lock();
-    world->wait_turn(held, idle_since);
+    if (!is_running(requests[i])) continue;
+    last = world;
+    turn(*world, held);
   }
 }
 
-Status start_request(sglcoll_request request) {
+void wait_turn_of(int count, sglcoll_request* requests, int64_t* idle_since) {
+  in_each_world(count, requests, [&](World& world, auto& held) { world.wait_turn(held, idle_since); });
+}
+
+Status check_startable(const char* name, int index, sglcoll_request request) {
+  std::string where = index < 0 ? name : fmt::format("{}[{}]", name, index);
+  if (!request) return error(SGLCOLL_ERR_REQUEST, "{} is NULL: give one of the _init calls", where);
+  SGL_TRY(check_request(name, index, request));
   if (!request->persistent)
-    return error(SGLCOLL_ERR_REQUEST, "request is not persistent: only those of the _init calls are started");
-  if (request->active) return error(SGLCOLL_ERR_REQUEST, "request is active: wait for it before it is started again");
+    return error(SGLCOLL_ERR_REQUEST, "{} is not persistent: only those of the _init calls are started", where);
   auto held = request->communicator->world()->lock();
-  SGL_TRY(request->communicator->start_persistent(*request->operation, request->id, request->epoch++));
+  if (request->active)
+    return error(SGLCOLL_ERR_REQUEST, "{} is active: wait for it before it is started again", where);
+  return {};
+}
+
+Status start_request(sglcoll_request request) {
+  auto held = request->communicator->world()->lock();
+  SGL_TRY(request->communicator->start_persistent(*request->operation, request->id, request->epoch));
+  ++request->epoch;
   request->active = true;
   return {};
 }
@@ -94,26 +140,31 @@ Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Opera
                       std::unique_lock<std::recursive_mutex>& held) {
   if (form == Form::blocking) {
     SGL_TRY(communicator->start(*operation));
-    int64_t idle_since = 0;
-    while (operation->running()) communicator->world()->wait_turn(held, &idle_since);
-    Status outcome = operation->status().copy();
+    SGL_TRY(communicator->complete(*operation, held));
     communicator->recycle(std::move(operation));
-    return outcome;
+    return {};
   }
   if (form == Form::nonblocking) SGL_TRY(communicator->start(*operation));
-  collect_abandoned();
-  sglcoll_request handle = request_pool().make(kLiveRequest);
-  handle->communicator = communicator;
-  handle->operation = std::move(operation);
-  handle->persistent = form == Form::persistent;
-  handle->active = form == Form::nonblocking;
-  if (handle->persistent) handle->id = communicator->next_persistent_id();
-  if (user_type) {
-    ++user_type->users;
-    handle->type = user_type;
-  }
-  *request = handle;
+  collect_freed(world);
+  const bool persistent = form == Form::persistent;
+  const uint32_t id = persistent ? communicator->next_persistent_id() : 0;
+  if (user_type) keep_type(user_type);
+  *request = request_pool().make(kLiveRequest, {0, communicator, std::move(operation), persistent, !persistent, false,
+                                                id, 0, user_type});
   return {};
+}
+
+void finish_freed_requests(World& world, std::unique_lock<std::recursive_mutex>& held) {
+  int64_t idle_since = 0;
+  while (collect_freed(world) > 0) world.wait_turn(held, &idle_since);
+}
+
+void end_requests_of(const World& world) {
+  request_pool().drop_if([&](sglcoll_request_s& request) {
+    if (request.communicator->world().get() != &world) return false;
+    if (request.type) release_type(request.type);
+    return true;
+  });
 }
 
 }  // namespace sgl
@@ -124,8 +175,7 @@ extern "C" {
 
 sglcoll_status sglcoll_start(sglcoll_request request) {
   return guarded([&]() -> Status {
-    if (!request) return error(SGLCOLL_ERR_REQUEST, "request is NULL: give one of the _init calls");
-    SGL_TRY(check_request("request", -1, request));
+    SGL_TRY(check_startable("request", -1, request));
     return start_request(request);
   });
 }
@@ -134,9 +184,12 @@ sglcoll_status sglcoll_startall(int count, sglcoll_request requests[]) {
   return guarded([&]() -> Status {
     SGL_TRY(check_requests(count, requests));
     for (int i = 0; i < count; ++i) {
-      if (!requests[i]) return error(SGLCOLL_ERR_REQUEST, "requests[{}] is NULL: give one of the _init calls", i);
-      SGL_TRY(start_request(requests[i]));
+      SGL_TRY(check_startable("requests", i, requests[i]));
+      if (auto twin = std::find(requests, requests + i, requests[i]); twin != requests + i)
+        return error(SGLCOLL_ERR_REQUEST, "requests[{}] is the same as requests[{}]: each can be started once", i,
+                     twin - requests);
     }
+    for (int i = 0; i < count; ++i) SGL_TRY(start_request(requests[i]));
     return {};
   });
 }
@@ -146,9 +199,11 @@ sglcoll_status sglcoll_wait(sglcoll_request* request) {
     SGL_TRY(check_output("request", request));
     if (!*request) return {};
     SGL_TRY(check_request("*request", -1, *request));
+    std::shared_ptr<World> world = (*request)->communicator->world();
+    auto held = world->lock();
     int64_t idle_since = 0;
-    while (!is_complete(*request)) wait_turn_of(1, request, &idle_since);
-    return collect_all(1, request);
+    while (is_running(*request)) world->wait_turn(held, &idle_since);
+    return collect(request);
   });
 }
 
@@ -163,13 +218,9 @@ sglcoll_status sglcoll_test(sglcoll_request* request, int* complete) {
     SGL_TRY(check_request("*request", -1, *request));
     std::shared_ptr<World> world = (*request)->communicator->world();
     auto held = world->lock();
-    world->engine().progress();
-    if (!is_complete(*request)) {
-      *complete = 0;
-      return {};
-    }
-    *complete = 1;
-    return collect(request);
+    world->progress();
+    *complete = !is_running(*request);
+    return *complete ? collect(request) : Status();
   });
 }
 
@@ -177,7 +228,7 @@ sglcoll_status sglcoll_waitall(int count, sglcoll_request requests[]) {
   return guarded([&]() -> Status {
     SGL_TRY(check_requests(count, requests));
     int64_t idle_since = 0;
-    while (!std::all_of(requests, requests + count, is_complete)) wait_turn_of(count, requests, &idle_since);
+    while (!all_complete(count, requests)) wait_turn_of(count, requests, &idle_since);
     return collect_all(count, requests);
   });
 }
@@ -186,12 +237,8 @@ sglcoll_status sglcoll_testall(int count, sglcoll_request requests[], int* compl
   return guarded([&]() -> Status {
     SGL_TRY(check_output("complete", complete));
     SGL_TRY(check_requests(count, requests));
-    for (int i = 0; i < count; ++i) {
-      if (is_complete(requests[i])) continue;
-      auto held = requests[i]->communicator->world()->lock();
-      requests[i]->communicator->world()->engine().progress();
-    }
-    *complete = std::all_of(requests, requests + count, is_complete);
+    in_each_world(count, requests, [](World& world, auto&) { world.progress(); });
+    *complete = all_complete(count, requests);
     return *complete ? collect_all(count, requests) : Status();
   });
 }
@@ -200,18 +247,21 @@ sglcoll_status sglcoll_waitany(int count, sglcoll_request requests[], int* index
   return guarded([&]() -> Status {
     SGL_TRY(check_output("index", index));
     SGL_TRY(check_requests(count, requests));
-    auto waits = [](sglcoll_request request) { return request && request->active; };
-    if (std::none_of(requests, requests + count, waits)) {
-      *index = -1;
-      return {};
-    }
     for (int64_t idle_since = 0;;) {
+      bool none_active = true;
       for (int i = 0; i < count; ++i) {
-        if (!waits(requests[i]) || !is_complete(requests[i])) continue;
+        if (!requests[i]) continue;
         std::shared_ptr<World> world = requests[i]->communicator->world();
         auto held = world->lock();
+        if (!requests[i]->active) continue;
+        none_active = false;
+        if (is_running(requests[i])) continue;
         *index = i;
         return collect(&requests[i]);
+      }
+      if (none_active) {
+        *index = -1;
+        return {};
       }
       wait_turn_of(count, requests, &idle_since);
     }
@@ -225,11 +275,16 @@ sglcoll_status sglcoll_request_free(sglcoll_request* request) {
     SGL_TRY(check_request("*request", -1, *request));
     std::shared_ptr<World> world = (*request)->communicator->world();
     auto held = world->lock();
-    bool running = (*request)->active && (*request)->operation->running();
+    const bool running = is_running(*request);
     if (running && (*request)->persistent)
       return error(SGLCOLL_ERR_REQUEST, "*request is persistent and active: wait for it before it is freed");
-    if (running) (*request)->abandoned = true;
-    else dispose(*request);
+    if (running) {
+      (*request)->abandoned = true;
+      std::lock_guard lock(freed_requests().mutex);
+      freed_requests().list.push_back(*request);
+    } else {
+      dispose(*request);
+    }
     *request = nullptr;
     return {};
   });

@@ -13,4 +13,10 @@ Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Opera
                       sglcoll_type user_type, Form form, sglcoll_request* request,
                       std::unique_lock<std::recursive_mutex>& held);
 
+// Waits for the operations of the world whose requests were freed while active: nobody
+// else can.
+void finish_freed_requests(World& world, std::unique_lock<std::recursive_mutex>& held);
+// Ends all requests of the world; none may be running.
+void end_requests_of(const World& world);
+
 }  // namespace sgl

@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "datatype/cursor.hpp"
+#include "datatype/node.hpp"
 
 namespace sgl {
 namespace {
@@ -34,43 +35,51 @@ bool share_a_byte(const Binding& first, const Binding& second) {
   return false;
 }
 
-Status check_span(const char* name, int64_t elements, const Type& type) {
-  int64_t bytes = 0, span = 0, end = 0;
-  if (checked_mul(elements, type.size, &bytes) && checked_mul(elements, type.extent, &span) &&
-      checked_add(span, type.true_lb + type.true_extent, &end))
-    return {};
-  return error(SGLCOLL_ERR_COUNT, "{}: {} elements of a type of {} bytes and extent {} overflow 64 bits", name, elements,
-               type.size, type.extent);
+// No memory of a process lies below: the least address that Linux maps by default.
+constexpr int64_t kLowestAddress = 64 << 10;
+
+Status check_fits(const char* count_name, int64_t elements, const Type& type) {
+  if (type.array_fits(elements)) return {};
+  return error(SGLCOLL_ERR_COUNT, "{}: {} elements of a type of {} bytes and extent {} overflow 64 bits", count_name,
+               elements, type.size, type.extent);
 }
 
 }  // namespace
 
 Status check_buffer(const BufferArgument& buffer, int64_t elements) {
   if (elements < 0)
-    return error(SGLCOLL_ERR_COUNT, "{}'s count is {}: it must be 0 or more", buffer.name, elements);
-  SGL_TRY(check_span(buffer.name, elements, *buffer.type));
-  // An absolute address needs no base: a type of absolute displacements goes with a null buffer.
-  if (!buffer.address && elements > 0 && buffer.type->size > 0 && buffer.type->true_lb == 0)
-    return error(SGLCOLL_ERR_BUFFER, "{} is NULL with a count of {}: give a buffer or a count of 0", buffer.name, elements);
-  return {};
+    return error(SGLCOLL_ERR_COUNT, "{} is {}: it must be 0 or more", buffer.count_name, elements);
+  SGL_TRY(check_fits(buffer.count_name, elements, *buffer.type));
+  if (buffer.address || elements == 0 || buffer.type->size == 0) return {};
+  // A type of absolute addresses goes with a null buffer.
+  if (buffer.type->array_layout(elements).true_lb() >= kLowestAddress) return {};
+  return error(SGLCOLL_ERR_BUFFER, "{} is NULL with a count of {}: give a buffer or a count of 0", buffer.name, elements);
 }
 
 Status check_blocks(const BlocksArgument& blocks, int size) {
-  if (!blocks.counts) return error(SGLCOLL_ERR_ARG, "{}'s array of counts is NULL: it has one count a rank", blocks.name);
+  if (!blocks.counts) return error(SGLCOLL_ERR_ARG, "{} is NULL: it has one count a rank", blocks.counts_name);
   if (!blocks.displacements)
-    return error(SGLCOLL_ERR_ARG, "{}'s displacements are NULL: it has one displacement a rank", blocks.name);
-  int64_t total = 0;
+    return error(SGLCOLL_ERR_ARG, "displacements is NULL: it has one displacement a rank, of {}", blocks.name);
+  const Type& type = *blocks.type;
+  int64_t total = 0, lowest = INT64_MAX;
   for (int i = 0; i < size; ++i) {
     int64_t count = blocks.counts[i], start = 0;
     if (count < 0)
-      return error(SGLCOLL_ERR_COUNT, "{}'s counts[{}] is {}: it must be 0 or more", blocks.name, i, count);
-    SGL_TRY(check_span(blocks.name, count, *blocks.type));
-    if (!checked_mul(blocks.displacements[i], blocks.type->extent, &start) || !checked_add(total, count, &total))
-      return error(SGLCOLL_ERR_COUNT, "{}'s displacements[{}] = {} extents of {} bytes overflow 64 bits", blocks.name, i,
-                   blocks.displacements[i], blocks.type->extent);
+      return error(SGLCOLL_ERR_COUNT, "{}[{}] is {}: it must be 0 or more", blocks.counts_name, i, count);
+    if (count == 0) continue;
+    SGL_TRY(check_fits(blocks.counts_name, count, type));
+    const int64_t reach = (count - 1) * type.extent;
+    if (!checked_mul(blocks.displacements[i], type.extent, &start) ||
+        !span_fits(type.true_lb, type.layout.true_ub(), start, reach))
+      return error(SGLCOLL_ERR_COUNT, "displacements[{}] is {}: with {} elements of extent {} it overflows 64 bits", i,
+                    blocks.displacements[i], count, type.extent);
+    int64_t bytes = 0;
+    if (!checked_add(total, count, &total) || !checked_mul(total, type.size, &bytes))
+      return error(SGLCOLL_ERR_COUNT, "{}[{}] is {}: with those before it the bytes overflow 64 bits", blocks.counts_name, i,
+                   count);
+    if (type.size > 0) lowest = std::min(lowest, type.true_lb + start + std::min<int64_t>(reach, 0));
   }
-  SGL_TRY(check_span(blocks.name, total, *blocks.type));
-  if (!blocks.address && total > 0 && blocks.type->size > 0 && blocks.type->true_lb == 0)
+  if (!blocks.address && lowest < kLowestAddress)
     return error(SGLCOLL_ERR_BUFFER, "{} is NULL with counts that sum to {}: give a buffer", blocks.name, total);
   return {};
 }

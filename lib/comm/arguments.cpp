@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/checked.hpp"
 #include "comm/argument_check.hpp"
 
 namespace sgl {
@@ -22,8 +23,10 @@ Binding bind_array(const BufferArgument& buffer, int64_t elements) {
 Binding bind_blocks(const BlocksArgument& blocks, int size) {
   std::vector<Layout> parts;
   parts.reserve(static_cast<size_t>(size));
-  for (int i = 0; i < size; ++i)
+  for (int i = 0; i < size; ++i) {
+    if (blocks.counts[i] == 0) continue;  // its displacement may be anything
     parts.push_back(blocks.type->array_layout(blocks.counts[i]).shifted(blocks.displacements[i] * blocks.type->extent));
+  }
   return bind(blocks.address, Layout::seq(std::move(parts)));
 }
 
@@ -60,11 +63,18 @@ void set_reduction(const OpArgument& op, const TypePtr& type, CollectiveCall* ca
   call->problem.grain = reduction.element_bytes;
 }
 
-// The elements of all blocks of a buffer, when that fits.
-Status check_all_blocks(const BufferArgument& buffer, int size, int64_t* elements) {
+// The blocks of all ranks, of buffer.count elements each, have less than 2^63 bytes.
+Status check_block_of_each(const BufferArgument& buffer, int size) {
   SGL_TRY(check_buffer(buffer, buffer.count));
-  if (__builtin_mul_overflow(buffer.count, int64_t{size}, elements))
-    return error(SGLCOLL_ERR_COUNT, "{}'s count {} times {} ranks overflows 64 bits", buffer.name, buffer.count, size);
+  int64_t elements = 0, bytes = 0;
+  if (checked_mul(buffer.count, size, &elements) && checked_mul(elements, buffer.type->size, &bytes)) return {};
+  return error(SGLCOLL_ERR_COUNT, "{} is {}: times {} ranks it overflows 64 bits", buffer.count_name, buffer.count, size);
+}
+
+// The elements of a buffer of all blocks, when that fits.
+Status check_all_blocks(const BufferArgument& buffer, int size, int64_t* elements) {
+  SGL_TRY(check_block_of_each(buffer, size));
+  *elements = buffer.count * size;
   return check_buffer(buffer, *elements);
 }
 
@@ -171,19 +181,16 @@ Result<CollectiveCall> reduce_call(const CallSite& site, const BufferArgument& s
                                    const OpArgument& op, int root) {
   CollectiveCall call;
   SGL_TRY(check_root(root, site.size));
-  SGL_TRY(check_reduction(op, recv.type));
   bool at_root = site.rank == root;
-  if (!at_root) SGL_TRY(check_not_in_place(send.name, send.in_place));
+  SGL_TRY(at_root ? check_not_in_place(recv.name, recv.in_place) : check_not_in_place(send.name, send.in_place));
+  SGL_TRY(check_reduction(op, recv.type));
+  SGL_TRY(check_buffer(send.in_place ? recv : send, recv.count));
   call.problem = problem_at(site, Collective::reduce, Blocks::uniform(1, recv.count * recv.type->size), root);
   set_reduction(op, recv.type, &call);
   call.signature = repeat(recv.type->signature, recv.count);
   call.problem.in_place = send.in_place;
-  if (!send.in_place) {
-    SGL_TRY(check_buffer(send, send.count));
-    call.send = bind_array(send, send.count);
-  }
+  if (!send.in_place) call.send = bind_array(send, send.count);
   if (!at_root) return call;
-  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
   SGL_TRY(check_buffer(recv, recv.count));
   call.recv = bind_array(recv, recv.count);
   if (!send.in_place) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
@@ -214,7 +221,7 @@ Result<CollectiveCall> gather_call(const CallSite& site, const BufferArgument& s
     call.recv = bind_array(recv, all);
   }
   if (!send.in_place) {
-    SGL_TRY(check_buffer(send, send.count));
+    SGL_TRY(check_block_of_each(send, site.size));
     if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
     call.send = bind_array(send, send.count);
     if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
@@ -263,7 +270,7 @@ Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& 
     call.send = bind_array(send, all);
   }
   if (!recv.in_place) {
-    SGL_TRY(check_buffer(recv, recv.count));
+    SGL_TRY(check_block_of_each(recv, site.size));
     if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
     call.recv = bind_array(recv, recv.count);
     if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
@@ -290,7 +297,7 @@ Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument&
   if (!recv.in_place) {
     SGL_TRY(check_buffer(recv, recv.count));
     if (at_root) {
-      BufferArgument own{send.name, nullptr, false, send.counts[site.rank], send.type};
+      BufferArgument own{send.name, send.counts_name, nullptr, false, send.counts[site.rank], send.type};
       SGL_TRY(check_signatures(own, own.count, recv.name, recv.type, recv.count));
     }
     call.recv = bind_array(recv, recv.count);

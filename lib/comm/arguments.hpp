@@ -29,7 +29,8 @@ struct CallSite {
 
 // A buffer argument. `in_place`: SGLCOLL_IN_PLACE was given for it.
 struct BufferArgument {
-  const char* name;       // of the parameter, for messages
+  const char* name;        // of the parameters, for messages
+  const char* count_name;
   void* address = nullptr;
   bool in_place = false;
   int64_t count = 0;
@@ -39,6 +40,7 @@ struct BufferArgument {
 // A buffer of the v forms: block i is counts[i] elements at displacements[i] extents.
 struct BlocksArgument {
   const char* name;
+  const char* counts_name;
   void* address = nullptr;
   bool in_place = false;
   const int64_t* counts = nullptr;

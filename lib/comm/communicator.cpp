@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/log.hpp"
 #include "collectives/builder.hpp"
 #include "schedule/verifier.hpp"
 
@@ -23,6 +24,10 @@ struct CallCard {
   uint32_t op, commutative;
 };
 
+Status no_context_left() {
+  return error(SGLCOLL_ERR_UNSUPPORTED, "the ids of communicators are used up: make fewer and keep them");
+}
+
 }  // namespace
 
 Communicator::Communicator(std::shared_ptr<World> world, uint32_t id, int rank, std::vector<int> world_ranks)
@@ -36,6 +41,7 @@ Communicator::Communicator(std::shared_ptr<World> world, uint32_t id, int rank, 
 }
 
 Communicator::~Communicator() {
+  auto held = world_->lock();
   calls_.clear();
   plans_.clear();
   world_->engine().remove_context(context_);
@@ -58,11 +64,12 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(const Problem& probl
   return std::shared_ptr<const Plan>(std::make_shared<Plan>(problem, builder.value()->build(problem)));
 }
 
-Result<std::unique_ptr<Operation>> Communicator::prepare(CollectiveCall call) {
+Result<std::unique_ptr<Operation>> Communicator::prepare(CollectiveCall call,
+                                                          std::unique_lock<std::recursive_mutex>& held) {
   if (!context_.broken.ok())
     return error(context_.broken.code(), "the communicator cannot be used any more: {}", context_.broken.text());
   call.problem.chunk_bytes = world_->settings().chunk_bytes;
-  if (world_->settings().check && !checking_) SGL_TRY(check_across_ranks(call));
+  if (world_->settings().check && !checking_) SGL_TRY(check_across_ranks(call, held));
   PlanCache::Entry* entry = plans_.find(call.problem);
   if (!entry) {
     Result<std::shared_ptr<const Plan>> plan = make_plan(call.problem);
@@ -111,49 +118,48 @@ Status Communicator::start_persistent(Operation& operation, uint32_t id, uint32_
   return {};
 }
 
-Status Communicator::complete(Operation& operation) {
-  auto held = world_->lock();
+Status Communicator::complete(Operation& operation, std::unique_lock<std::recursive_mutex>& held) {
   int64_t idle_since = 0;
   while (operation.running()) world_->wait_turn(held, &idle_since);
   return operation.status().copy();
 }
 
-Status Communicator::allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all) {
+Status Communicator::allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all,
+                                     std::unique_lock<std::recursive_mutex>& held) {
   TypePtr byte = basic_type(Basic::byte);
   auto count = static_cast<int64_t>(mine.size());
   all->resize(mine.size() * static_cast<size_t>(size()));
-  BufferArgument send{"mine", const_cast<std::byte*>(mine.data()), false, count, byte};
-  BufferArgument recv{"all", all->data(), false, count, byte};
+  BufferArgument send{"mine", "count", const_cast<std::byte*>(mine.data()), false, count, byte};
+  BufferArgument recv{"all", "count", all->data(), false, count, byte};
   Result<CollectiveCall> call = allgather_call({rank(), size()}, send, recv);
   if (!call.ok()) return std::move(call.status());
   checking_ = true;
-  Result<std::unique_ptr<Operation>> operation = prepare(call.take());
+  Result<std::unique_ptr<Operation>> operation = prepare(call.take(), held);
   checking_ = false;
   if (!operation.ok()) return std::move(operation.status());
   SGL_TRY(start(*operation.value()));
-  SGL_TRY(complete(*operation.value()));
+  SGL_TRY(complete(*operation.value(), held));
   recycle(operation.take());
   return {};
 }
 
-Result<CommunicatorPtr> Communicator::split(int color, int key) {
+// The group's first rank names the new communicators: its ids are unique in the world, so
+// threads that split different communicators at the same time do not need to agree.
+Result<CommunicatorPtr> Communicator::split(int color, int key, std::unique_lock<std::recursive_mutex>& held) {
   struct Card {
     int32_t color, key;
-    uint32_t next_id;
-  } mine{color, key, world_->next_context_id};
+    uint32_t id;  // rank 0's, 0 if it has none left
+  } mine{color, key, rank() == 0 ? world_->take_context_id() : 0};
   std::vector<std::byte> bytes;
-  SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes));
+  SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes, held));
   std::vector<Card> cards(static_cast<size_t>(size()));
   std::memcpy(cards.data(), bytes.data(), bytes.size());
-  uint32_t id = 0;
-  std::vector<std::pair<int, int>> members;  // (key, rank)
-  for (int i = 0; i < size(); ++i) {
-    const Card& card = cards[static_cast<size_t>(i)];
-    id = std::max(id, card.next_id);
-    if (card.color == color) members.emplace_back(card.key, i);
-  }
-  world_->next_context_id = id + 1;
+  const uint32_t id = cards[0].id;
+  if (id == 0) return no_context_left();
   if (color == SGLCOLL_UNDEFINED) return CommunicatorPtr();
+  std::vector<std::pair<int, int>> members;  // (key, rank)
+  for (int i = 0; i < size(); ++i)
+    if (cards[static_cast<size_t>(i)].color == color) members.emplace_back(cards[static_cast<size_t>(i)].key, i);
   std::sort(members.begin(), members.end());
   std::vector<int> world_ranks;
   int new_rank = 0;
@@ -164,14 +170,21 @@ Result<CommunicatorPtr> Communicator::split(int color, int key) {
   return std::make_shared<Communicator>(world_, id, new_rank, std::move(world_ranks));
 }
 
-CommunicatorPtr Communicator::self() {
-  int mine = context_.world_ranks[static_cast<size_t>(rank())];
-  // It exchanges no messages, so its id needs no agreement.
-  return std::make_shared<Communicator>(world_, 0, 0, std::vector<int>{mine});
+Result<CommunicatorPtr> Communicator::self() {
+  const uint32_t id = world_->take_context_id();
+  if (id == 0) return no_context_left();
+  return std::make_shared<Communicator>(world_, id, 0, std::vector<int>{world_->rank()});
+}
+
+void Communicator::meet(std::unique_lock<std::recursive_mutex>& held) {
+  Result<std::unique_ptr<Operation>> operation = prepare(barrier_call({rank(), size()}).take(), held);
+  Status outcome = operation.ok() ? start(*operation.value()) : std::move(operation.status());
+  if (outcome.ok()) outcome = complete(*operation.value(), held);
+  if (!outcome.ok()) log(LogLevel::info, "not all ranks met: {}", outcome.text());
 }
 
 // The odd rank is the one that differs from what most ranks gave.
-Status Communicator::check_across_ranks(const CollectiveCall& call) {
+Status Communicator::check_across_ranks(const CollectiveCall& call, std::unique_lock<std::recursive_mutex>& held) {
   bool rooted_counts = call.problem.collective == Collective::gatherv || call.problem.collective == Collective::scatterv;
   CallCard mine{call.signature.hash,
                 call.signature.elements,
@@ -181,7 +194,7 @@ Status Communicator::check_across_ranks(const CollectiveCall& call) {
                 static_cast<uint32_t>(call.reduction.kind),
                 call.problem.commutative};
   std::vector<std::byte> bytes;
-  SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes));
+  SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes, held));
   std::vector<CallCard> cards(static_cast<size_t>(size()));
   std::memcpy(cards.data(), bytes.data(), bytes.size());
   auto differs = [&](auto field, auto describe, const char* what) -> Status {

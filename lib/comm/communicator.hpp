@@ -27,9 +27,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const std::shared_ptr<World>& world() const { return world_; }
   Context& context() { return context_; }
 
+  // `held` below is the world's lock, held once: what waits lets it go meanwhile.
+
   // An operation for the call, bound and not started. Checks across ranks first
   // when SGLCOLL_CHECK is on.
-  Result<std::unique_ptr<Operation>> prepare(CollectiveCall call);
+  Result<std::unique_ptr<Operation>> prepare(CollectiveCall call, std::unique_lock<std::recursive_mutex>& held);
   // The same without a CollectiveCall, if an equal call was made before and nothing
   // forbids it; else null, and after prepare() the call may be remembered.
   std::unique_ptr<Operation> recall(const CallKey& key, const CallBuffers& buffers);
@@ -40,17 +42,21 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status start_persistent(Operation& operation, uint32_t id, uint32_t epoch);
   uint32_t next_persistent_id() { return persistent_ids_++; }
 
-  // Blocking allgather of equal byte strings, for the library's own agreements.
-  Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all);
   // As MPI_Comm_split; null for SGLCOLL_UNDEFINED.
-  Result<CommunicatorPtr> split(int color, int key);
-  CommunicatorPtr self();
-  // Runs the operation to its end.
-  Status complete(Operation& operation);
+  Result<CommunicatorPtr> split(int color, int key, std::unique_lock<std::recursive_mutex>& held);
+  Result<CommunicatorPtr> self();
+  // Runs the operation to its end and gives its outcome.
+  Status complete(Operation& operation, std::unique_lock<std::recursive_mutex>& held);
+  // Returns when all ranks have called it, or when that cannot be known any more as one
+  // of them is dead or has left after it.
+  void meet(std::unique_lock<std::recursive_mutex>& held);
 
  private:
   Result<std::shared_ptr<const Plan>> make_plan(const Problem& problem);
-  Status check_across_ranks(const CollectiveCall& call);
+  // Blocking allgather of equal byte strings, for the library's own agreements.
+  Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all,
+                         std::unique_lock<std::recursive_mutex>& held);
+  Status check_across_ranks(const CollectiveCall& call, std::unique_lock<std::recursive_mutex>& held);
 
   std::shared_ptr<World> world_;
   Context context_;

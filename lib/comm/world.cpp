@@ -135,19 +135,37 @@ Status World::make_engine() {
   return {};
 }
 
-Status World::check_process() const {
-  if (fork_generation.load(std::memory_order_relaxed) == process_generation_) return {};
-  return error(SGLCOLL_ERR_FORKED, "this process was forked after sglcoll_init: only the parent may call");
+Status World::check_caller() const {
+  if (fork_generation.load(std::memory_order_relaxed) != process_generation_)
+    return error(SGLCOLL_ERR_FORKED, "this process was forked after sglcoll_init: only the parent may call");
+  if (in_user_function())
+    return error(SGLCOLL_ERR_OP, "a reduction function called the library: it may call datatype functions only");
+  return {};
+}
+
+// Id 0 is the world's. The others are numbered apart by the rank that gives them.
+uint32_t World::take_context_id() {
+  uint64_t id = ++contexts_named_ * static_cast<uint64_t>(size()) + static_cast<uint64_t>(rank());
+  return id <= UINT32_MAX ? static_cast<uint32_t>(id) : 0;
 }
 
 std::unique_lock<std::recursive_mutex> World::lock() {
   return level_ == SGLCOLL_THREAD_MULTIPLE ? std::unique_lock(mutex_) : std::unique_lock<std::recursive_mutex>();
 }
 
-void World::wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idle_since) {
-  engine_->wait_turn(idle_since);
+void World::hear_of_deaths() {
   if (std::optional<int> failed = boot_->poll_failed_rank())
     engine_->fail_peer(*failed, error(SGLCOLL_ERR_PEER_FAILED, "rank {} is reported dead by the launcher", *failed));
+}
+
+void World::progress() {
+  engine_->progress();
+  hear_of_deaths();
+}
+
+void World::wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idle_since) {
+  engine_->wait_turn(idle_since);
+  hear_of_deaths();
   if (!held.owns_lock()) return;
   held.unlock();
   sched_yield();

@@ -38,10 +38,13 @@ class World {
   Engine& engine() { return *engine_; }
   const SharedSettings& settings() const { return settings_; }
 
-  // Refuses calls of a process that forked after init.
-  Status check_process() const;
-  // Held by each call that touches the engine; no lock below THREAD_MULTIPLE.
+  // Refuses calls of a process that forked after init, and of a reduction function.
+  Status check_caller() const;
+  // Held by each call that touches the engine; no lock below THREAD_MULTIPLE. A thread
+  // may take it again, but not wait then.
   std::unique_lock<std::recursive_mutex> lock();
+  // Advances every operation once.
+  void progress();
   // Progress and, when idle, a pause or sleep; the lock is let go meanwhile.
   void wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idle_since);
 
@@ -49,15 +52,17 @@ class World {
   Result<void*> allocate(size_t bytes);
   Status deallocate(void* memory);
 
-  // Leaves the job without waiting for the other ranks.
+  // Closes the transport and leaves the job, without waiting for others.
   Status finalize();
 
-  uint32_t next_context_id = 1;
+  // A name for a new communicator that no other rank gives, or 0 when there is none left.
+  uint32_t take_context_id();
 
  private:
   World() = default;
   Status agree_on_settings();
   Status make_engine();
+  void hear_of_deaths();
 
   std::unique_ptr<Boot> boot_;
   std::unique_ptr<Engine> engine_;
@@ -66,6 +71,7 @@ class World {
   sglcoll_thread_level level_ = SGLCOLL_THREAD_SINGLE;
   std::recursive_mutex mutex_;
   uint64_t process_generation_ = 0;
+  uint64_t contexts_named_ = 0;
   std::unordered_set<void*> plain_memory_;  // allocated without a transport
 };
 

@@ -46,6 +46,9 @@ struct Reduction {
   bool user() const { return function != nullptr; }
 };
 
+// Whether this thread is inside a user's reduction function.
+bool in_user_function();
+
 enum class EdgePhase : uint8_t {
   idle,            // the step has not started (a receiving edge may hold an early arrival)
   sending,         // send: eager payload or offer to be sent

@@ -7,6 +7,18 @@
 #include "sgl/reduce.hpp"
 
 namespace sgl {
+namespace {
+
+thread_local bool inside_user_function = false;
+
+struct UserFunctionScope {
+  UserFunctionScope() { inside_user_function = true; }
+  ~UserFunctionScope() { inside_user_function = false; }
+};
+
+}  // namespace
+
+bool in_user_function() { return inside_user_function; }
 
 bool Operation::operands_ready(const PlanStep& step) const {
   for (int i = 0; i < step.edge_count; ++i)
@@ -61,9 +73,12 @@ void Operation::reduce_by_user(const View& to, std::span<const View> sources) {
     result = {scratch.get() - scratch_layout.true_lb(), &scratch_layout, 0, to.length};
   }
   if (aliased + 1 != sources.size() || sources.size() == aliased) copy(result, sources.back());
-  for (size_t i = sources.size() - 1; i-- > 0;)
-    reduction_.function(element_address(sources[i]), element_address(result), count, reduction_.type_handle,
-                        reduction_.context);
+  {
+    UserFunctionScope scope;
+    for (size_t i = sources.size() - 1; i-- > 0;)
+      reduction_.function(element_address(sources[i]), element_address(result), count, reduction_.type_handle,
+                          reduction_.context);
+  }
   if (scratch) copy(to, result);
 }
 

@@ -1,9 +1,9 @@
 // Every collective on real processes, every algorithm and every data path,
 // against the computed result.
-#include <cstdlib>
-
 #include "api/oracle.hpp"
 #include "collectives/builder.hpp"
+
+#include <cstdlib>
 
 namespace sgl::test {
 namespace {

@@ -5,6 +5,10 @@
 
 namespace sgl::test {
 
+// In which form this thread's checks call from now on; blocking at first.
+enum class Form { blocking, nonblocking, persistent };
+void use_form(Form form);
+
 // One collective's check on the calling rank, with `count` elements of the type a
 // block. Each returns the status of the call (a forced algorithm may not fit) and
 // checks the result when it is SGLCOLL_OK.

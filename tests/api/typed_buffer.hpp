@@ -1,15 +1,16 @@
 // A buffer of elements of a datatype whose gaps are watched.
 #pragma once
 
+#include "api/world.hpp"
+
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "api/world.hpp"
-
 namespace sgl::test {
 
+using Bytes = std::vector<uint8_t>;
 using Values = std::vector<int32_t>;  // a payload of int32
 
 class TypedBuffer {
@@ -29,22 +30,36 @@ class TypedBuffer {
   sglcoll_type type() const { return type_; }
   int64_t count() const { return count_; }
 
-  void fill(const Values& values) {
+  // The payload, packed.
+  void fill(const Bytes& packed) {
     int64_t position = 0;
-    auto bytes = static_cast<int64_t>(values.size() * sizeof(int32_t));
-    EXPECT_OK(sglcoll_unpack(values.data(), bytes, &position, address(), count_, type_));
+    EXPECT_OK(sglcoll_unpack(packed.data(), static_cast<int64_t>(packed.size()), &position,
+                             address(), count_, type_));
+  }
+  Bytes bytes() {
+    int64_t size = 0, position = 0;
+    EXPECT_OK(sglcoll_pack_size(count_, type_, &size));
+    Bytes packed(static_cast<size_t>(size));
+    EXPECT_OK(sglcoll_pack(address(), count_, type_, packed.data(), size, &position));
+    return packed;
+  }
+
+  // The payload of a type of int32.
+  void fill(const Values& values) {
+    Bytes packed(values.size() * sizeof(int32_t));
+    if (!packed.empty()) std::memcpy(packed.data(), values.data(), packed.size());
+    fill(packed);
   }
   Values values() {
-    int64_t bytes = 0, position = 0;
-    EXPECT_OK(sglcoll_pack_size(count_, type_, &bytes));
-    Values packed(static_cast<size_t>(bytes) / sizeof(int32_t));
-    EXPECT_OK(sglcoll_pack(address(), count_, type_, packed.data(), bytes, &position));
-    return packed;
+    const Bytes packed = bytes();
+    Values values(packed.size() / sizeof(int32_t));
+    if (!packed.empty()) std::memcpy(values.data(), packed.data(), packed.size());
+    return values;
   }
   // No byte outside the payload has changed.
   bool gaps_untouched() {
     TypedBuffer fresh(type_, count_);
-    fresh.fill(values());
+    fresh.fill(bytes());
     return fresh.memory_ == memory_;
   }
 
@@ -80,7 +95,8 @@ inline std::vector<TypeCase> int32_types() {
   made = sglcoll_type_indexed(4, lengths, displacements, SGLCOLL_INT32, &type);
   add("indexed", 6, made, type);
   const int64_t sizes[] = {4, 6}, subsizes[] = {2, 3}, starts[] = {1, 2};
-  made = sglcoll_type_subarray(2, sizes, subsizes, starts, SGLCOLL_ORDER_FORTRAN, SGLCOLL_INT32, &type);
+  made = sglcoll_type_subarray(2, sizes, subsizes, starts, SGLCOLL_ORDER_FORTRAN, SGLCOLL_INT32,
+                               &type);
   add("subarray", 6, made, type);
   sglcoll_type contiguous = nullptr;
   EXPECT_OK(sglcoll_type_contiguous(3, SGLCOLL_INT32, &contiguous));
@@ -98,8 +114,8 @@ inline void free_types(std::vector<TypeCase>& cases) {
 inline Values contribution(int rank, int64_t first, int64_t count) {
   Values values(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i)
-    values[static_cast<size_t>(i)] =
-        static_cast<int32_t>(static_cast<uint32_t>(rank + 1) * 1000003u + static_cast<uint32_t>(first + i) * 7919u);
+    values[static_cast<size_t>(i)] = static_cast<int32_t>(
+        static_cast<uint32_t>(rank + 1) * 1000003u + static_cast<uint32_t>(first + i) * 7919u);
   return values;
 }
 

@@ -18,10 +18,11 @@ Status check_blocks(int64_t count, int64_t block_length, const TypePtr& old_type
 }
 
 Status blocks_too_large(const char* constructor, int64_t count, int64_t block_length,
-                        int64_t stride, const Type& old_type) {
+                        const char* stride_name, int64_t stride, const Type& old_type) {
   return too_large(
       constructor, old_type,
-      fmt::format("count {}, block_length {} and stride {}", count, block_length, stride).c_str());
+      fmt::format("count {}, block_length {} and {} {}", count, block_length, stride_name, stride)
+          .c_str());
 }
 
 }  // namespace
@@ -44,7 +45,7 @@ Result<TypePtr> type_vector(int64_t count, int64_t block_length, int64_t stride,
   // The stride of a single block means nothing, so it may not fail either.
   if ((count > 1 && !scale(stride, old_type->extent, &stride_bytes)) ||
       !repeat_blocks(count, block_length, stride_bytes, *old_type, &body)) {
-    return blocks_too_large("vector", count, block_length, stride, *old_type);
+    return blocks_too_large("vector", count, block_length, "stride", stride, *old_type);
   }
   return finish(std::move(body), SGLCOLL_COMBINER_VECTOR, {count, block_length, stride},
                 {old_type});
@@ -55,7 +56,7 @@ Result<TypePtr> type_hvector(int64_t count, int64_t block_length, int64_t stride
   SGL_TRY(check_blocks(count, block_length, old_type));
   Body body;
   if (!repeat_blocks(count, block_length, stride_bytes, *old_type, &body)) {
-    return blocks_too_large("hvector", count, block_length, stride_bytes, *old_type);
+    return blocks_too_large("hvector", count, block_length, "stride_bytes", stride_bytes, *old_type);
   }
   return finish(std::move(body), SGLCOLL_COMBINER_HVECTOR, {count, block_length, stride_bytes},
                 {old_type});
