@@ -50,7 +50,7 @@ class Loop {
     std::vector<double> mine;
     for (int i = 0; i < samples; ++i) {
       mine.push_back(sample());
-      if (i == 0 || i == samples - 1) right &= verify_all();
+      if (i == 0 || i == samples - 1 || cheap_to_verify()) right &= verify_all();
     }
     return result(mine, right);
   }
@@ -106,6 +106,10 @@ class Loop {
     return (now_us() - start) / static_cast<double>(buffers_.size());
   }
 
+  bool cheap_to_verify() const {
+    constexpr int64_t kMostBytes = 4 << 20;
+    return shape_.payload * 4 * pattern_.size * std::ssize(buffers_) <= kMostBytes;
+  }
   bool verify_all() {
     return std::all_of(buffers_.begin(), buffers_.end(),
                        [&](const Buffers& pair) { return verify(pattern_, shape_, pair.recv); });
