@@ -2,8 +2,6 @@
 // layouts, the same checks.
 #pragma once
 
-#include "sglperf/shape.hpp"
-
 #include <cstdint>
 #include <memory>
 #include <string>

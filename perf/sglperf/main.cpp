@@ -108,7 +108,9 @@ int run(perf::Backend& backend, const perf::MeasureOptions& options,
                             {"packed", options.mode == perf::Mode::packed},
                             {"rows", rows}};
     std::printf("%s\n", document.dump(2).c_str());
+    std::fflush(stdout);
   }
+  backend.barrier();  // all is printed before a rank ends the job with its status
   return all_right ? 0 : 1;
 }
 

@@ -48,10 +48,17 @@ class Loop {
 
     bool right = true;
     std::vector<double> mine;
+    double start = now_us();
     for (int i = 0; i < samples; ++i) {
+      // Where others use the cores too, short samples take long: then fewer do.
+      constexpr double kMostUs = 500'000;
+      bool look = options_.samples == 0 && i > 0 && i % kLeastSamples == 0;
+      if (look && slowest(now_us() - start) > kMostUs) samples = i;
+      if (i == samples) break;
       mine.push_back(sample());
-      if (i == 0 || i == samples - 1 || cheap_to_verify()) right &= verify_all();
+      if (i == 0 || cheap_to_verify()) right &= verify_all();
     }
+    right &= verify_all();
     return result(mine, right);
   }
 
