@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
 
 class Library:
@@ -71,21 +72,31 @@ def libraries(build):
     return [Sglcoll(build), OpenMpi(), Mpich()]
 
 
+def end_with_jobs():
+    """SIGTERM ends this program as Ctrl-C does, so that `run` takes its job along."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def end_job(job):
+    """The launcher ends its ranks on SIGTERM; what is left goes with the process group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        os.killpg(job.pid, number)
+        try:
+            return job.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            pass
+    return "", ""
+
+
 def run(command, timeout_s):
-    """Runs a job in its own process group; (status, output, errors), status None if it
-    did not end in time (then the whole group is gone)."""
+    """Runs a job; (status, output, errors), status None if it did not end in time."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", start_new_session=True) as job:
         try:
             output, errors = job.communicate(timeout=timeout_s)
             return job.returncode, output, errors
         except subprocess.TimeoutExpired:
-            # The launcher ends its ranks on SIGTERM; what is left goes with the group.
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                os.killpg(job.pid, number)
-                try:
-                    output, errors = job.communicate(timeout=5)
-                    break
-                except subprocess.TimeoutExpired:
-                    output, errors = "", ""
-            return None, output, errors
+            return (None, *end_job(job))
+        except BaseException:
+            end_job(job)
+            raise

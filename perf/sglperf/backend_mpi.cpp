@@ -1,15 +1,20 @@
+#include "sglperf/backend.hpp"
+#include "sglperf/traffic.hpp"
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 
 #include <mpi.h>
 
-#include "sglperf/backend.hpp"
-
 namespace perf {
 namespace {
 
-std::vector<int> to_int(const std::vector<int64_t>& values) { return {values.begin(), values.end()}; }
+std::vector<int> to_int(const std::vector<int64_t>& values) {
+  return {values.begin(), values.end()};
+}
 
 class MpiBackend final : public Backend {
  public:
@@ -29,32 +34,41 @@ class MpiBackend final : public Backend {
     return text.substr(0, text.find_first_of(",\n"));
   }
 
-  int32_t* allocate(int64_t elements, Memory) override {
-    size_t bytes = static_cast<size_t>(elements) * sizeof(int32_t);
-    auto* made = static_cast<int32_t*>(std::malloc(bytes));
-    if (!made) throw std::bad_alloc();
-    std::memset(made, 0, bytes);
-    return made;
+  int32_t* allocate(int64_t elements, Memory memory) override {
+    if (memory != Memory::malloced)
+      throw std::invalid_argument(
+          "--memory alloc: it is memory of libsglcoll, the MPI builds take malloc");
+    return allocate_private(static_cast<size_t>(elements) * sizeof(int32_t));
   }
   void release(int32_t* memory) override { std::free(memory); }
 
   void set_layout(const Shape& shape, Mode mode) override {
+    int64_t most = std::max(shape.extent, shape.payload * 4) * size_;
+    if (most > std::numeric_limits<int>::max())
+      throw std::invalid_argument("a layout of " + std::to_string(shape.payload * 4) +
+                                  " bytes on " + std::to_string(size_) +
+                                  " ranks: MPI's counts are of 32 bits, take a smaller one");
     MPI_Datatype made = MPI_DATATYPE_NULL, resized = MPI_DATATYPE_NULL;
     switch (shape.kind) {
-      case Shape::Kind::contiguous: MPI_Type_contiguous(static_cast<int>(shape.block), MPI_INT32_T, &made); break;
+      case Shape::Kind::contiguous:
+        MPI_Type_contiguous(static_cast<int>(shape.block), MPI_INT32_T, &made);
+        break;
       case Shape::Kind::vector:
-        MPI_Type_vector(static_cast<int>(shape.count), static_cast<int>(shape.block), static_cast<int>(shape.stride),
-                        MPI_INT32_T, &made);
+        MPI_Type_vector(static_cast<int>(shape.count), static_cast<int>(shape.block),
+                        static_cast<int>(shape.stride), MPI_INT32_T, &made);
         break;
       case Shape::Kind::indexed: {
-        std::vector<int> lengths = to_int(shape.lengths), displacements = to_int(shape.displacements);
-        MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(), MPI_INT32_T, &made);
+        std::vector<int> lengths = to_int(shape.lengths),
+                         displacements = to_int(shape.displacements);
+        MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(),
+                         MPI_INT32_T, &made);
         break;
       }
       case Shape::Kind::subarray: {
-        std::vector<int> sizes = to_int(shape.sizes), subsizes = to_int(shape.subsizes), starts = to_int(shape.starts);
-        MPI_Type_create_subarray(static_cast<int>(sizes.size()), sizes.data(), subsizes.data(), starts.data(), MPI_ORDER_C,
-                                 MPI_INT32_T, &made);
+        std::vector<int> sizes = to_int(shape.sizes), subsizes = to_int(shape.subsizes),
+                         starts = to_int(shape.starts);
+        MPI_Type_create_subarray(static_cast<int>(sizes.size()), sizes.data(), subsizes.data(),
+                                 starts.data(), MPI_ORDER_C, MPI_INT32_T, &made);
         break;
       }
     }
@@ -74,19 +88,17 @@ class MpiBackend final : public Backend {
   }
 
   void run(const std::string& collective, const int32_t* send, int32_t* recv, int root) override {
-    if (collective == "memcpy") {
-      std::memcpy(recv, send, static_cast<size_t>(payload_) * 4 * static_cast<size_t>(size_));
-      return;
-    }
     if (mode_ == Mode::derived) {
       // A contiguous layout is given as plain elements, which the MPI reduces natively.
       if (contiguous_) return post(collective, send, recv, MPI_INT32_T, payload_, MPI_SUM, root);
       return post(collective, send, recv, type_, 1, sum_, root);
     }
-    int sent = blocks_sent(collective, root), received = blocks_received(collective, root);
+    int sent = blocks_sent(collective, rank_, size_, root);
+    int received = blocks_received(collective, rank_, size_, root);
     if (sent > 0) move(send, sent, packed_send_.data(), true);
     if (collective == "bcast" && rank_ == root) move(recv, 1, packed_recv_.data(), true);
-    post(collective, packed_send_.data(), packed_recv_.data(), MPI_INT32_T, payload_, MPI_SUM, root);
+    post(collective, packed_send_.data(), packed_recv_.data(), MPI_INT32_T, payload_, MPI_SUM,
+         root);
     if (received > 0) move(recv, received, packed_recv_.data(), false);
   }
 
@@ -94,8 +106,8 @@ class MpiBackend final : public Backend {
 
   std::vector<double> gather_all(const std::vector<double>& mine) override {
     std::vector<double> all(mine.size() * static_cast<size_t>(size_));
-    MPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE, all.data(), static_cast<int>(mine.size()),
-                  MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE, all.data(),
+                  static_cast<int>(mine.size()), MPI_DOUBLE, MPI_COMM_WORLD);
     return all;
   }
 
@@ -119,26 +131,42 @@ class MpiBackend final : public Backend {
 
   void move(const void* buffer, int count, int32_t* packed, bool out) {
     int position = 0, bytes = payload_ * 4 * count;
-    if (out) MPI_Pack(buffer, count, type_, packed, bytes, &position, MPI_COMM_WORLD);
-    else MPI_Unpack(packed, bytes, &position, const_cast<void*>(buffer), count, type_, MPI_COMM_WORLD);
+    if (out)
+      MPI_Pack(buffer, count, type_, packed, bytes, &position, MPI_COMM_WORLD);
+    else
+      MPI_Unpack(packed, bytes, &position, const_cast<void*>(buffer), count, type_, MPI_COMM_WORLD);
   }
-  void post(const std::string& name, const void* send, void* recv, MPI_Datatype type, int count, MPI_Op op, int root) {
+  void post(const std::string& name, const void* send, void* recv, MPI_Datatype type, int count,
+            MPI_Op op, int root) {
     MPI_Comm comm = MPI_COMM_WORLD;
     std::vector<int> counts(static_cast<size_t>(size_), count), starts(counts.size());
     for (size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int>(i) * count;
-    if (name == "allgather") MPI_Allgather(send, count, type, recv, count, type, comm);
-    else if (name == "allgatherv") MPI_Allgatherv(send, count, type, recv, counts.data(), starts.data(), type, comm);
-    else if (name == "allreduce") MPI_Allreduce(send, recv, count, type, op, comm);
-    else if (name == "reduce_scatter_block") MPI_Reduce_scatter_block(send, recv, count, type, op, comm);
-    else if (name == "reduce_scatter") MPI_Reduce_scatter(send, recv, counts.data(), type, op, comm);
-    else if (name == "reduce") MPI_Reduce(send, recv, count, type, op, root, comm);
-    else if (name == "bcast") MPI_Bcast(recv, count, type, root, comm);
-    else if (name == "gather") MPI_Gather(send, count, type, recv, count, type, root, comm);
-    else if (name == "gatherv") MPI_Gatherv(send, count, type, recv, counts.data(), starts.data(), type, root, comm);
-    else if (name == "scatter") MPI_Scatter(send, count, type, recv, count, type, root, comm);
-    else if (name == "scatterv") MPI_Scatterv(send, counts.data(), starts.data(), type, recv, count, type, root, comm);
-    else if (name == "barrier") MPI_Barrier(comm);
-    else throw std::invalid_argument("no collective " + name);
+    if (name == "allgather")
+      MPI_Allgather(send, count, type, recv, count, type, comm);
+    else if (name == "allgatherv")
+      MPI_Allgatherv(send, count, type, recv, counts.data(), starts.data(), type, comm);
+    else if (name == "allreduce")
+      MPI_Allreduce(send, recv, count, type, op, comm);
+    else if (name == "reduce_scatter_block")
+      MPI_Reduce_scatter_block(send, recv, count, type, op, comm);
+    else if (name == "reduce_scatter")
+      MPI_Reduce_scatter(send, recv, counts.data(), type, op, comm);
+    else if (name == "reduce")
+      MPI_Reduce(send, recv, count, type, op, root, comm);
+    else if (name == "bcast")
+      MPI_Bcast(recv, count, type, root, comm);
+    else if (name == "gather")
+      MPI_Gather(send, count, type, recv, count, type, root, comm);
+    else if (name == "gatherv")
+      MPI_Gatherv(send, count, type, recv, counts.data(), starts.data(), type, root, comm);
+    else if (name == "scatter")
+      MPI_Scatter(send, count, type, recv, count, type, root, comm);
+    else if (name == "scatterv")
+      MPI_Scatterv(send, counts.data(), starts.data(), type, recv, count, type, root, comm);
+    else if (name == "barrier")
+      MPI_Barrier(comm);
+    else
+      throw std::invalid_argument("no collective " + name);
   }
 
   static inline MpiBackend* reducing_ = nullptr;
@@ -152,6 +180,8 @@ class MpiBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend() { return std::make_unique<MpiBackend>(); }
+std::unique_ptr<Backend> make_backend() {
+  return std::make_unique<MpiBackend>();
+}
 
 }  // namespace perf

@@ -1,10 +1,11 @@
-#include <cstdlib>
-#include <cstring>
-#include <stdexcept>
+#include "sglperf/backend.hpp"
+#include "sglperf/traffic.hpp"
 
 #include <sglcoll/sglcoll.hpp>
 
-#include "sglperf/backend.hpp"
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
 
 namespace perf {
 namespace {
@@ -19,37 +20,43 @@ class SglcollBackend final : public Backend {
     int major = 0, minor = 0, patch = 0;
     sglcoll_version(&major, &minor, &patch);
     const char* path = std::getenv("SGLCOLL_SHM_PATH");
-    return "libsglcoll " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch) + ", data path " +
-           (path ? path : "auto");
+    return "libsglcoll " + std::to_string(major) + "." + std::to_string(minor) + "." +
+           std::to_string(patch) + ", data path " + (path ? path : "auto");
   }
 
   int32_t* allocate(int64_t elements, Memory memory) override {
     size_t bytes = static_cast<size_t>(elements) * sizeof(int32_t);
     void* made = nullptr;
-    if (memory == Memory::shared) check(sglcoll_mem_alloc(world_.get(), bytes, &made));
-    else made = std::malloc(bytes);
-    if (!made) throw std::bad_alloc();
+    if (memory == Memory::malloced) return allocate_private(bytes);
+    check(sglcoll_mem_alloc(world_.get(), bytes, &made));
     std::memset(made, 0, bytes);  // pages are there before anything is timed
-    if (memory == Memory::shared) shared_.push_back(made);
+    shared_.push_back(made);
     return static_cast<int32_t*>(made);
   }
   void release(int32_t* memory) override {
-    if (std::erase(shared_, memory)) check(sglcoll_mem_free(world_.get(), memory));
-    else std::free(memory);
+    if (std::erase(shared_, memory))
+      check(sglcoll_mem_free(world_.get(), memory));
+    else
+      std::free(memory);
   }
 
   void set_layout(const Shape& shape, Mode mode) override {
     sglcoll_type made = nullptr;
     switch (shape.kind) {
-      case Shape::Kind::contiguous: check(sglcoll_type_contiguous(shape.block, SGLCOLL_INT32, &made)); break;
-      case Shape::Kind::vector: check(sglcoll_type_vector(shape.count, shape.block, shape.stride, SGLCOLL_INT32, &made)); break;
+      case Shape::Kind::contiguous:
+        check(sglcoll_type_contiguous(shape.block, SGLCOLL_INT32, &made));
+        break;
+      case Shape::Kind::vector:
+        check(sglcoll_type_vector(shape.count, shape.block, shape.stride, SGLCOLL_INT32, &made));
+        break;
       case Shape::Kind::indexed:
         check(sglcoll_type_indexed(static_cast<int64_t>(shape.lengths.size()), shape.lengths.data(),
                                    shape.displacements.data(), SGLCOLL_INT32, &made));
         break;
       case Shape::Kind::subarray:
-        check(sglcoll_type_subarray(static_cast<int>(shape.sizes.size()), shape.sizes.data(), shape.subsizes.data(),
-                                    shape.starts.data(), SGLCOLL_ORDER_C, SGLCOLL_INT32, &made));
+        check(sglcoll_type_subarray(static_cast<int>(shape.sizes.size()), shape.sizes.data(),
+                                    shape.subsizes.data(), shape.starts.data(), SGLCOLL_ORDER_C,
+                                    SGLCOLL_INT32, &made));
         break;
     }
     sglcoll_type resized = nullptr;
@@ -67,12 +74,9 @@ class SglcollBackend final : public Backend {
   }
 
   void run(const std::string& collective, const int32_t* send, int32_t* recv, int root) override {
-    if (collective == "memcpy") {
-      std::memcpy(recv, send, static_cast<size_t>(payload_ * 4 * size()));
-      return;
-    }
     if (mode_ == Mode::derived) return post(collective, send, recv, type_, 1, root);
-    int64_t sent = blocks_sent(collective, root), received = blocks_received(collective, root);
+    int64_t sent = blocks_sent(collective, rank(), size(), root);
+    int64_t received = blocks_received(collective, rank(), size(), root);
     if (sent > 0) move(send, sent, packed_send_.data(), true);
     bool in_out = collective == "bcast";
     if (in_out && rank() == root) move(recv, 1, packed_recv_.data(), true);
@@ -81,6 +85,20 @@ class SglcollBackend final : public Backend {
   }
 
   void barrier() override { world_.barrier(); }
+
+  std::vector<std::pair<std::string, double>> counters() const override {
+    sglcoll_counters now{};
+    check(sglcoll_counters_get(world_.get(), &now));
+    return {{"plans_built", static_cast<double>(now.plans_built)},
+            {"bytes_sent", static_cast<double>(now.bytes_sent)},
+            {"bytes_received", static_cast<double>(now.bytes_received)},
+            {"bytes_packed", static_cast<double>(now.bytes_packed)},
+            {"bytes_direct", static_cast<double>(now.bytes_direct)},
+            {"messages", static_cast<double>(now.messages)},
+            {"batches", static_cast<double>(now.batches)},
+            {"work_requests", static_cast<double>(now.work_requests)},
+            {"segments", static_cast<double>(now.segments)}};
+  }
 
   std::vector<double> gather_all(const std::vector<double>& mine) override {
     std::vector<double> all(mine.size() * static_cast<size_t>(size()));
@@ -91,25 +109,41 @@ class SglcollBackend final : public Backend {
  private:
   void move(const void* buffer, int64_t count, int32_t* packed, bool out) {
     int64_t position = 0, bytes = payload_ * 4 * count;
-    if (out) check(sglcoll_pack(buffer, count, type_, packed, bytes, &position));
-    else check(sglcoll_unpack(packed, bytes, &position, const_cast<void*>(buffer), count, type_));
+    if (out)
+      check(sglcoll_pack(buffer, count, type_, packed, bytes, &position));
+    else
+      check(sglcoll_unpack(packed, bytes, &position, const_cast<void*>(buffer), count, type_));
   }
-  void post(const std::string& name, const void* send, void* recv, sglcoll_type type, int64_t count, int root) {
+  void post(const std::string& name, const void* send, void* recv, sglcoll_type type, int64_t count,
+            int root) {
     sglcoll_comm comm = world_.get();
-    if (name == "allgather") return check(sglcoll_allgather(send, count, type, recv, count, type, comm));
-    if (name == "allreduce") return check(sglcoll_allreduce(send, recv, count, type, SGLCOLL_SUM, comm));
-    if (name == "reduce_scatter_block") return check(sglcoll_reduce_scatter_block(send, recv, count, type, SGLCOLL_SUM, comm));
-    if (name == "reduce") return check(sglcoll_reduce(send, recv, count, type, SGLCOLL_SUM, root, comm));
+    if (name == "allgather")
+      return check(sglcoll_allgather(send, count, type, recv, count, type, comm));
+    if (name == "allreduce")
+      return check(sglcoll_allreduce(send, recv, count, type, SGLCOLL_SUM, comm));
+    if (name == "reduce_scatter_block")
+      return check(sglcoll_reduce_scatter_block(send, recv, count, type, SGLCOLL_SUM, comm));
+    if (name == "reduce")
+      return check(sglcoll_reduce(send, recv, count, type, SGLCOLL_SUM, root, comm));
     if (name == "bcast") return check(sglcoll_bcast(recv, count, type, root, comm));
-    if (name == "gather") return check(sglcoll_gather(send, count, type, recv, count, type, root, comm));
-    if (name == "scatter") return check(sglcoll_scatter(send, count, type, recv, count, type, root, comm));
+    if (name == "gather")
+      return check(sglcoll_gather(send, count, type, recv, count, type, root, comm));
+    if (name == "scatter")
+      return check(sglcoll_scatter(send, count, type, recv, count, type, root, comm));
     if (name == "barrier") return check(sglcoll_barrier(comm));
     std::vector<int64_t> counts(static_cast<size_t>(size()), count), starts(counts.size());
     for (size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int64_t>(i) * count;
-    if (name == "reduce_scatter") return check(sglcoll_reduce_scatter(send, recv, counts.data(), type, SGLCOLL_SUM, comm));
-    if (name == "allgatherv") return check(sglcoll_allgatherv(send, count, type, recv, counts.data(), starts.data(), type, comm));
-    if (name == "gatherv") return check(sglcoll_gatherv(send, count, type, recv, counts.data(), starts.data(), type, root, comm));
-    if (name == "scatterv") return check(sglcoll_scatterv(send, counts.data(), starts.data(), type, recv, count, type, root, comm));
+    if (name == "reduce_scatter")
+      return check(sglcoll_reduce_scatter(send, recv, counts.data(), type, SGLCOLL_SUM, comm));
+    if (name == "allgatherv")
+      return check(
+          sglcoll_allgatherv(send, count, type, recv, counts.data(), starts.data(), type, comm));
+    if (name == "gatherv")
+      return check(
+          sglcoll_gatherv(send, count, type, recv, counts.data(), starts.data(), type, root, comm));
+    if (name == "scatterv")
+      return check(sglcoll_scatterv(send, counts.data(), starts.data(), type, recv, count, type,
+                                    root, comm));
     throw std::invalid_argument("no collective " + name);
   }
 
@@ -123,6 +157,8 @@ class SglcollBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend() { return std::make_unique<SglcollBackend>(); }
+std::unique_ptr<Backend> make_backend() {
+  return std::make_unique<SglcollBackend>();
+}
 
 }  // namespace perf

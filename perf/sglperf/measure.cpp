@@ -1,167 +1,184 @@
 #include "sglperf/measure.hpp"
 
+#include "sglperf/pattern.hpp"
+#include "sglperf/traffic.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 
 namespace perf {
 namespace {
 
 double now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::micro>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
-int32_t value(int rank, int64_t block, int64_t i) {
-  return static_cast<int32_t>(static_cast<uint32_t>(rank + 1) * 1000003u + static_cast<uint32_t>(block) * 97u +
-                              static_cast<uint32_t>(i) * 7919u);
-}
-
-// Calls visit(payload index, element offset) over one layout in payload order.
-template <class Visit>
-void for_each_element(const Shape& shape, Visit visit) {
-  int64_t payload = 0;
-  switch (shape.kind) {
-    case Shape::Kind::contiguous:
-      for (int64_t i = 0; i < shape.block; ++i) visit(i, i);
-      return;
-    case Shape::Kind::vector:
-      for (int64_t b = 0; b < shape.count; ++b)
-        for (int64_t i = 0; i < shape.block; ++i) visit(payload++, b * shape.stride + i);
-      return;
-    case Shape::Kind::indexed:
-      for (size_t b = 0; b < shape.lengths.size(); ++b)
-        for (int64_t i = 0; i < shape.lengths[b]; ++i) visit(payload++, shape.displacements[b] + i);
-      return;
-    case Shape::Kind::subarray: {
-      std::vector<int64_t> index(shape.sizes.size(), 0);
-      for (; payload < shape.payload; ++payload) {
-        int64_t offset = 0;
-        for (size_t d = 0; d < index.size(); ++d) offset = offset * shape.sizes[d] + shape.starts[d] + index[d];
-        visit(payload, offset);
-        for (size_t d = index.size(); d-- > 0;) {
-          if (++index[d] < shape.subsizes[d]) break;
-          index[d] = 0;
-        }
-      }
-      return;
+// The loop of one size. A sample is a row of calls, so that a short collective is not
+// timed by the clock's own cost; each call has buffers of its own, all of them written
+// anew before the sample: data that nobody changed since the last call may still be in
+// the other ranks' caches, and no program exchanges it again.
+class Loop {
+ public:
+  Loop(Backend& backend, const MeasureOptions& options, const Shape& shape)
+      : backend_(backend), options_(options), shape_(shape) {
+    pattern_ = {options.collective, options.root, backend.rank(), backend.size()};
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  ~Loop() {
+    for (Buffers& pair : buffers_) {
+      backend_.release(pair.send);
+      backend_.release(pair.recv);
     }
   }
-}
 
-// The buffers of one run, written anew before each sample.
-struct Buffers {
-  int32_t* send;
-  int32_t* recv;
+  Measurement run() {
+    constexpr int kWarmUps = 3;
+    double call_us = 0;
+    for (int call = 0; call < kWarmUps; ++call) call_us = time_one_call();
+    add_buffers(calls_a_sample(call_us) - static_cast<int>(buffers_.size()));
+    for (int row = 0; row < kWarmUps; ++row) call_us = sample();
+    int samples = options_.samples > 0 ? options_.samples : samples_for(slowest(call_us));
+
+    bool right = true;
+    std::vector<double> mine;
+    double start = now_us();
+    for (int i = 0; i < samples; ++i) {
+      // Where others use the cores too, short samples take long: then fewer do.
+      constexpr double kMostUs = 500'000;
+      bool look = options_.samples == 0 && i > 0 && i % kLeastSamples == 0;
+      if (look && slowest(now_us() - start) > kMostUs) samples = i;
+      if (i == samples) break;
+      mine.push_back(sample());
+      if (i == 0 || cheap_to_verify()) right &= verify_all();
+    }
+    right &= verify_all();
+    return result(mine, right);
+  }
+
+ private:
+  void add_buffers(int count) {
+    auto elements = [&](int blocks) { return std::max(blocks, 1) * shape_.extent; };
+    const std::string& name = options_.collective;
+    int sent = blocks_sent(name, pattern_.rank, pattern_.size, options_.root);
+    int received = blocks_received(name, pattern_.rank, pattern_.size, options_.root);
+    for (int i = 0; i < count; ++i)
+      buffers_.push_back({backend_.allocate(elements(sent), options_.memory),
+                          backend_.allocate(elements(received), options_.memory)});
+  }
+
+  double slowest(double mine) {
+    std::vector<double> all = backend_.gather_all({mine});
+    return *std::max_element(all.begin(), all.end());
+  }
+
+  double time_one_call() {
+    if (buffers_.empty()) add_buffers(1);
+    backend_.barrier();
+    double start = now_us();
+    backend_.run(options_.collective, buffers_[0].send, buffers_[0].recv, options_.root);
+    return slowest(now_us() - start);
+  }
+
+  // The same on all ranks, at least two, so that buffers rotate.
+  int calls_a_sample(double call_us) const {
+    constexpr double kSampleUs = 100;
+    constexpr int64_t kMostBytes = 64 << 20;  // of all the buffers of a rank
+    int64_t bytes_a_call = shape_.extent * 4 * (pattern_.size + 1);
+    int64_t room = std::min<int64_t>(256, kMostBytes / bytes_a_call);
+    auto wanted = static_cast<int64_t>(kSampleUs / std::max(call_us, 0.05));
+    return static_cast<int>(std::max<int64_t>(2, std::min(room, wanted)));
+  }
+
+  int samples_for(double call_us) const {
+    constexpr double kAllUs = 30'000;
+    double fitting = kAllUs / (call_us * static_cast<double>(buffers_.size()));
+    return static_cast<int>(std::clamp(fitting, static_cast<double>(kLeastSamples), 300.0));
+  }
+
+  // Microseconds a call.
+  double sample() {
+    ++pattern_.salt;
+    for (const Buffers& pair : buffers_) write_inputs(pattern_, shape_, pair);
+    backend_.barrier();
+    double start = now_us();
+    for (const Buffers& pair : buffers_)
+      backend_.run(options_.collective, pair.send, pair.recv, options_.root);
+    return (now_us() - start) / static_cast<double>(buffers_.size());
+  }
+
+  bool cheap_to_verify() const {
+    constexpr int64_t kMostBytes = 4 << 20;
+    return shape_.payload * 4 * pattern_.size * std::ssize(buffers_) <= kMostBytes;
+  }
+  bool verify_all() {
+    return std::all_of(buffers_.begin(), buffers_.end(),
+                       [&](const Buffers& pair) { return verify(pattern_, shape_, pair.recv); });
+  }
+
+  std::vector<std::pair<std::string, double>> counters_of_a_sample() {
+    auto before = backend_.counters();
+    sample();
+    auto after = backend_.counters();
+    for (size_t i = 0; i < after.size(); ++i)
+      after[i].second = (after[i].second - before[i].second) / static_cast<double>(buffers_.size());
+    return after;
+  }
+
+  Measurement result(const std::vector<double>& mine, bool right) {
+    std::vector<double> all = backend_.gather_all(mine);
+    std::vector<double> all_right = backend_.gather_all({right ? 1.0 : 0.0});
+    std::vector<double> times(mine.size(), 0);  // of the slowest rank
+    for (size_t i = 0; i < all.size(); ++i)
+      times[i % mine.size()] = std::max(times[i % mine.size()], all[i]);
+    std::sort(times.begin(), times.end());
+
+    Measurement result;
+    const std::string& name = options_.collective;
+    result.bytes = name == "barrier" ? 0 : shape_.payload * 4;
+    result.median_us = times[times.size() / 2];
+    auto rank_99 = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(times.size())));
+    result.p99_us = times[rank_99 - 1];
+    result.min_us = times.front();
+    result.max_us = times.back();
+    result.algorithm_gb_s = static_cast<double>(result.bytes) *
+                            algorithm_blocks(name, pattern_.size) / result.median_us / 1e3;
+    result.bus_gb_s = result.algorithm_gb_s * bus_factor(name, pattern_.size);
+    result.samples = static_cast<int>(times.size());
+    result.calls = static_cast<int>(buffers_.size());
+    result.verified = std::count(all_right.begin(), all_right.end(), 1.0) == pattern_.size;
+    result.counters = counters_of_a_sample();
+    return result;
+  }
+
+  Backend& backend_;
+  const MeasureOptions& options_;
+  const Shape& shape_;
+  Pattern pattern_;
+  std::vector<Buffers> buffers_;
 };
-
-void write_inputs(const Backend& backend, const Shape& shape, const MeasureOptions& options, Buffers buffers) {
-  bool in_out = options.collective == "bcast";
-  for (int block = 0; block < (in_out ? 1 : backend.size()); ++block) {
-    int32_t* at = (in_out ? buffers.recv : buffers.send) + block * shape.extent;
-    int from = in_out && backend.rank() != options.root ? -1 : backend.rank();
-    for_each_element(shape, [&](int64_t i, int64_t offset) { at[offset] = value(from, block, i); });
-  }
-}
-
-// What payload element i of received block `block` must be.
-int32_t expected(const Backend& backend, const MeasureOptions& options, int block, int64_t i) {
-  const std::string& name = options.collective;
-  if (name == "memcpy") return value(backend.rank(), block, i);
-  if (name == "bcast") return value(options.root, 0, i);
-  if (name == "scatter" || name == "scatterv") return value(options.root, backend.rank(), i);
-  if (name == "allreduce" || name == "reduce" || name == "reduce_scatter" || name == "reduce_scatter_block") {
-    int from = name[6] == '_' ? backend.rank() : 0;
-    uint32_t sum = 0;
-    for (int rank = 0; rank < backend.size(); ++rank) sum += static_cast<uint32_t>(value(rank, from, i));
-    return static_cast<int32_t>(sum);
-  }
-  return value(block, 0, i);  // gathers
-}
-
-bool verify(const Backend& backend, const Shape& shape, const MeasureOptions& options, const int32_t* recv) {
-  if (options.collective == "memcpy" && shape.kind != Shape::Kind::contiguous) return true;  // raw bytes, not elements
-  bool right = true;
-  for (int block = 0; block < backend.blocks_received(options.collective, options.root); ++block)
-    for_each_element(shape, [&](int64_t i, int64_t offset) {
-      right &= recv[block * shape.extent + offset] == expected(backend, options, block, i);
-    });
-  return right;
-}
-
-// Bytes a link must carry, over the payload bytes (nccl-tests' bus bandwidth).
-double bus_factor(const std::string& name, int size) {
-  double others = size - 1;
-  if (name == "allreduce") return 2 * others / size;
-  if (name == "allgather" || name == "allgatherv" || name == "gather" || name == "gatherv" || name == "scatter" ||
-      name == "scatterv" || name == "reduce_scatter_block" || name == "reduce_scatter")
-    return others;
-  return 1;
-}
-
-// Repetitions inside one sample, so that a short collective is not timed by the
-// clock's own cost; the same on all ranks.
-int repetitions(Backend& backend, const MeasureOptions& options, Buffers buffers) {
-  backend.barrier();
-  double start = now_us();
-  backend.run(options.collective, buffers.send, buffers.recv, options.root);
-  std::vector<double> all = backend.gather_all({now_us() - start});
-  double slowest = *std::max_element(all.begin(), all.end());
-  constexpr double kSampleUs = 200;
-  return static_cast<int>(std::clamp(kSampleUs / std::max(slowest, 0.1), 1.0, 1000.0));
-}
 
 }  // namespace
 
-const std::vector<std::string>& collective_names() {
-  static const std::vector<std::string> names{"allgather", "allgatherv", "reduce_scatter_block", "reduce_scatter",
-                                              "allreduce", "reduce",     "bcast",                "gather",
-                                              "gatherv",   "scatter",    "scatterv",             "barrier",
-                                              "memcpy"};
-  return names;
+int32_t* allocate_private(size_t bytes) {
+  constexpr size_t kLine = 64;
+  size_t whole = (bytes + kLine - 1) / kLine * kLine;
+  void* made = std::aligned_alloc(kLine, whole);
+  if (!made) throw std::bad_alloc();
+  std::memset(made, 0, whole);  // pages are there before anything is timed
+  return static_cast<int32_t*>(made);
 }
 
 Measurement measure(Backend& backend, const MeasureOptions& options, int64_t bytes) {
   Shape shape = parse_layout(options.layout, bytes);
   backend.set_layout(shape, options.mode);
-  constexpr int kRotated = 2;
-  int64_t elements = shape.extent * backend.size();
-  std::vector<Buffers> buffers;
-  for (int i = 0; i < kRotated; ++i)
-    buffers.push_back({backend.allocate(elements, options.memory), backend.allocate(elements, options.memory)});
-
-  for (int warm = 0; warm < 3; ++warm)
-    for (Buffers& pair : buffers) backend.run(options.collective, pair.send, pair.recv, options.root);
-  int inner = repetitions(backend, options, buffers[0]);
-
-  std::vector<double> mine;
-  for (int sample = 0; sample < options.samples; ++sample) {
-    Buffers pair = buffers[static_cast<size_t>(sample % kRotated)];
-    write_inputs(backend, shape, options, pair);
-    backend.barrier();
-    double start = now_us();
-    for (int i = 0; i < inner; ++i) backend.run(options.collective, pair.send, pair.recv, options.root);
-    mine.push_back((now_us() - start) / inner);
-  }
-  Buffers last = buffers[static_cast<size_t>((options.samples - 1) % kRotated)];
-  double right = verify(backend, shape, options, last.recv);
-  std::vector<double> all_right = backend.gather_all({right}), all = backend.gather_all(mine);
-
-  std::vector<double> slowest(mine.size(), 0);
-  for (size_t i = 0; i < all.size(); ++i) slowest[i % mine.size()] = std::max(slowest[i % mine.size()], all[i]);
-  std::sort(slowest.begin(), slowest.end());
-  Measurement result;
-  result.bytes = shape.payload * 4;
-  result.median_us = slowest[slowest.size() / 2];
-  result.p99_us = slowest[static_cast<size_t>(std::ceil(0.99 * static_cast<double>(slowest.size()))) - 1];
-  result.min_us = slowest.front();
-  result.max_us = slowest.back();
-  result.bus_gb_s = static_cast<double>(result.bytes) * bus_factor(options.collective, backend.size()) / result.median_us / 1e3;
-  result.verified = std::all_of(all_right.begin(), all_right.end(), [](double ok) { return ok == 1; });
-  for (Buffers& pair : buffers) {
-    backend.release(pair.send);
-    backend.release(pair.recv);
-  }
-  return result;
+  return Loop(backend, options, shape).run();
 }
 
 }  // namespace perf

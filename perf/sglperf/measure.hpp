@@ -1,20 +1,22 @@
 // The measuring loop: warm-up, samples, statistics over ranks, and the check of the
-// result outside the timing.
+// results outside the timing.
 #pragma once
+
+#include "sglperf/backend.hpp"
 
 #include <cstdint>
 #include <string>
 
-#include "sglperf/backend.hpp"
-
 namespace perf {
+
+inline constexpr int kLeastSamples = 30;
 
 struct MeasureOptions {
   std::string collective;
   std::string layout = "contig";
-  Memory memory = Memory::private_memory;
+  Memory memory = Memory::malloced;
   Mode mode = Mode::derived;
-  int samples = 30;
+  int samples = 0;  // 0: kLeastSamples, more of short ones
   int root = 0;
 };
 
@@ -22,8 +24,11 @@ struct MeasureOptions {
 struct Measurement {
   int64_t bytes = 0;  // payload of one layout
   double median_us = 0, p99_us = 0, min_us = 0, max_us = 0;
-  double bus_gb_s = 0;  // as nccl-tests define it: bytes a link must carry per second
+  double algorithm_gb_s = 0, bus_gb_s = 0;
+  int samples = 0;
+  int calls = 0;  // in a sample, each on buffers of its own
   bool verified = false;
+  std::vector<std::pair<std::string, double>> counters;  // of rank 0, a call
 };
 
 Measurement measure(Backend& backend, const MeasureOptions& options, int64_t bytes);

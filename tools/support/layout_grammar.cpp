@@ -42,29 +42,34 @@ Shape contiguous(int64_t payload) {
   return shape;
 }
 
-Shape vector_shape(const std::string& layout, const std::vector<std::string>& parts, int64_t payload) {
+Shape vector_shape(const std::string& layout, const std::vector<std::string>& parts,
+                   int64_t payload) {
   if (parts.size() != 3) refuse(layout, "vector:BLOCK_BYTES:STRIDE_BYTES");
   Shape shape;
   shape.kind = Shape::Kind::vector;
   shape.block = elements(layout, parts[1]);
   shape.stride = elements(layout, parts[2]);
-  if (shape.block < 1 || shape.stride < shape.block) refuse(layout, "a block of 4 bytes or more and a stride not below it");
+  if (shape.block < 1 || shape.stride < shape.block)
+    refuse(layout, "a block of 4 bytes or more and a stride not below it");
   shape.count = std::max<int64_t>(1, payload / shape.block);
   shape.payload = shape.count * shape.block;
   shape.extent = shape.count * shape.stride;
   return shape;
 }
 
-Shape indexed_shape(const std::string& layout, const std::vector<std::string>& parts, int64_t payload) {
+Shape indexed_shape(const std::string& layout, const std::vector<std::string>& parts,
+                    int64_t payload) {
   if (parts.size() != 5) refuse(layout, "indexed:SEED:MIN:MAX:GAP");
   std::mt19937_64 random(static_cast<uint64_t>(number(layout, parts[1])));
-  int64_t low = elements(layout, parts[2]), high = elements(layout, parts[3]), gap = elements(layout, parts[4]);
+  int64_t low = elements(layout, parts[2]), high = elements(layout, parts[3]),
+          gap = elements(layout, parts[4]);
   if (low < 1 || high < low || gap < 1) refuse(layout, "4 <= MIN <= MAX and a GAP of 4 or more");
   Shape shape;
   shape.kind = Shape::Kind::indexed;
   int64_t next = 0;
   while (shape.payload < payload) {
-    int64_t length = std::min(std::uniform_int_distribution<int64_t>(low, high)(random), payload - shape.payload);
+    int64_t length = std::min(std::uniform_int_distribution<int64_t>(low, high)(random),
+                              payload - shape.payload);
     shape.lengths.push_back(length);
     shape.displacements.push_back(next);
     shape.payload += length;
@@ -81,7 +86,8 @@ std::vector<int64_t> dimensions(const std::string& layout, const std::string& te
 }
 
 Shape subarray_shape(const std::string& layout, const std::vector<std::string>& parts) {
-  if (parts.size() != 5) refuse(layout, "subarray:DIMS:SUBDIMS:STARTS:ELEM_BYTES, e.g. subarray:64x64:64x8:0x0:8");
+  if (parts.size() != 5)
+    refuse(layout, "subarray:DIMS:SUBDIMS:STARTS:ELEM_BYTES, e.g. subarray:64x64:64x8:0x0:8");
   Shape shape;
   shape.kind = Shape::Kind::subarray;
   shape.sizes = dimensions(layout, parts[1]);
@@ -91,6 +97,11 @@ Shape subarray_shape(const std::string& layout, const std::vector<std::string>& 
   size_t dims = shape.sizes.size();
   if (dims == 0 || shape.subsizes.size() != dims || shape.starts.size() != dims || element < 1)
     refuse(layout, "as many subdims and starts as dims, and elements of 4 bytes or more");
+  constexpr int64_t kMostElements = int64_t{1} << 40;
+  int64_t whole = element;
+  for (int64_t dim : shape.sizes)
+    if (__builtin_mul_overflow(whole, dim, &whole) || whole > kMostElements)
+      refuse(layout, "an array of less than 4 TiB");
   for (size_t i = 0; i < dims; ++i)
     if (shape.subsizes[i] < 1 || shape.starts[i] + shape.subsizes[i] > shape.sizes[i])
       refuse(layout, "1 <= subdim and start + subdim <= dim in each dimension");
@@ -117,7 +128,10 @@ Shape tensors_shape(const std::string& layout, const std::string& path) {
     std::string name;
     if (!(words >> name) || name[0] == '#') continue;
     int64_t length = 1;
-    for (std::string dim; words >> dim;) length *= number(layout, dim);
+    for (std::string dim; words >> dim;)
+      if (__builtin_mul_overflow(length, number(layout, dim), &length) ||
+          length > (int64_t{1} << 40))
+        refuse(layout, "tensors of less than 4 TiB, not that of the line \"" + line + "\"");
     shape.lengths.push_back(length);
     shape.displacements.push_back(next);
     shape.payload += length;

@@ -2,9 +2,10 @@
 //
 //   contig                              one run
 //   vector:BLOCK_BYTES:STRIDE_BYTES     equal blocks at equal distances
-//   indexed:SEED:MIN:MAX:GAP            blocks of MIN to MAX bytes, gaps of 1 to GAP (bytes), by seed
-//   subarray:DIMS:SUBDIMS:STARTS:ELEM_BYTES   e.g. subarray:64x64:64x8:0x0:8, C order, of fixed size
-//   tensors:FILE                        a list of arrays, a line each: NAME DIM [DIM ...], of float32
+//   indexed:SEED:MIN:MAX:GAP            by seed, blocks of MIN to MAX bytes, gaps up to GAP
+//   subarray:DIMS:SUBDIMS:STARTS:ELEM_BYTES   C order, of fixed size, e.g.
+//                                       subarray:64x64:64x8:0x0:8
+//   tensors:FILE                        arrays of float32, a line each: NAME DIM [DIM ...]
 //
 // Byte numbers are multiples of 4.
 #pragma once
@@ -18,11 +19,11 @@ namespace sgl::tools {
 struct Shape {
   enum class Kind { contiguous, vector, indexed, subarray } kind = Kind::contiguous;
   // In int32 elements.
-  int64_t count = 0, block = 0, stride = 0;             // contiguous (block), vector
-  std::vector<int64_t> lengths, displacements;          // indexed
-  std::vector<int64_t> sizes, subsizes, starts;         // subarray
-  int64_t payload = 0;                                  // elements of data
-  int64_t extent = 0;                                   // elements from one such layout to the next
+  int64_t count = 0, block = 0, stride = 0;      // contiguous (block), vector
+  std::vector<int64_t> lengths, displacements;   // indexed
+  std::vector<int64_t> sizes, subsizes, starts;  // subarray
+  int64_t payload = 0;                           // elements of data
+  int64_t extent = 0;                            // elements from one such layout to the next
 };
 
 // The layout with about `bytes` of payload (exactly its own size for subarray and

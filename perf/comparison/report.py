@@ -1,0 +1,153 @@
+"""The comparison as a table, as JSON and as a section of a document."""
+
+import dataclasses
+import json
+
+from . import ratios
+
+BEGIN = "<!-- perf/compare: begin -->"
+END = "<!-- perf/compare: end -->"
+
+COLUMNS = [("ours", None), ("Open MPI", ("ompi", False)), ("  by hand", ("ompi", True)),
+           ("MPICH", ("mpich", False)), ("  by hand", ("mpich", True))]
+
+
+def size_text(size):
+    for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return str(size)
+
+
+def us_text(us):
+    return "-" if not us else f"{us:.2f}" if us < 100 else f"{us:.0f}"
+
+
+def interval_text(cell):
+    if not cell.rounds:
+        return "-", ""
+    spread = "" if cell.rounds < 2 else f"{cell.low:.2f}-{cell.high:.2f}"
+    return f"{cell.ratio:.2f}", spread
+
+
+def table(cells):
+    """Lines of text, a block for each number of ranks, collective and layout."""
+    lines, last = [], None
+    for cell in cells:
+        if (cell.ranks, cell.collective, cell.layout) != last:
+            last = (cell.ranks, cell.collective, cell.layout)
+            lines += ["", f"{cell.collective}, {cell.ranks} ranks, {cell.layout}: median us",
+                      f"{'bytes':>9}" + "".join(f"{name:>11}" for name, _ in COLUMNS)
+                      + f"{'floor':>11}{'ratio':>8}  {'95 %':<13} best peer"]
+        times = [cell.ours] + [cell.peers.get(key, 0) for _, key in COLUMNS[1:]]
+        ratio, spread = interval_text(cell)
+        lines.append(f"{size_text(cell.bytes):>9}" + "".join(f"{us_text(us):>11}" for us in times)
+                     + f"{us_text(cell.floor):>11}{ratio:>8}  {spread:<13} {cell.best}")
+    return lines
+
+
+def brief_table(cells):
+    """One line a cell, for a few layouts of one size."""
+    lines = [f"{'median us':<34}{'bytes':>8}{'ours':>10}{'Open MPI':>10}{'by hand':>10}"
+             f"{'memcpy floor':>14}"]
+    for cell in cells:
+        times = [cell.ours, cell.peers.get(("ompi", False), 0), cell.peers.get(("ompi", True), 0)]
+        lines.append(f"{cell.layout:<34}{size_text(cell.bytes):>8}"
+                     + "".join(f"{us_text(us):>10}" for us in times)
+                     + f"{us_text(cell.floor):>14}")
+    return lines
+
+
+def to_json(machine, options, notes, line_ns, cells):
+    rows = []
+    for cell in cells:
+        row = dataclasses.asdict(cell)
+        row["peers"] = [{"library": library, "packed": packed, "us": us}
+                        for (library, packed), us in cell.peers.items()]
+        rows.append(row)
+    return json.dumps({"machine": machine, "options": options, "notes": notes,
+                       "line_transfer_ns": line_ns, "cells": rows}, indent=1)
+
+
+def from_json(text):
+    document = json.loads(text)
+    cells = []
+    for row in document["cells"]:
+        row["peers"] = {(peer["library"], peer["packed"]): peer["us"] for peer in row["peers"]}
+        cells.append(ratios.Cell(**row))
+    return document, cells
+
+
+def groups(cells, *names):
+    """Cells by the values of these fields, in their first order."""
+    result = {}
+    for cell in cells:
+        result.setdefault(tuple(getattr(cell, name) for name in names), []).append(cell)
+    return result
+
+
+def summary(cells):
+    """Rows of Markdown: the ratios of each number of ranks and layout."""
+    rows = ["| ranks | layout | cells | geometric mean | least | most | ahead | of the floor, "
+            "1 MiB and more |", "|---:|---|---:|---:|---:|---:|---:|---:|"]
+    for (ranks, layout), of_layout in groups(cells, "ranks", "layout").items():
+        found = [cell for cell in of_layout if cell.rounds]
+        if not found:
+            continue
+        values = [cell.ratio for cell in found]
+        large = [cell.floor / cell.ours for cell in of_layout
+                 if cell.bytes >= 1 << 20 and cell.floor]
+        near = f"{ratios.geometric_mean(large):.2f}" if large else ""
+        rows.append(f"| {ranks} | `{layout}` | {len(found)} | {ratios.geometric_mean(values):.2f}"
+                    f" | {min(values):.2f} | {max(values):.2f} | "
+                    f"{sum(cell.wins for cell in found)} | {near} |")
+    return rows
+
+
+def losses(cells, most=30):
+    """Rows of Markdown: where a peer is ahead beyond doubt, the worst first."""
+    lost = sorted((cell for cell in cells if cell.rounds and cell.high < 1),
+                  key=lambda cell: cell.ratio)
+    if not lost:
+        return ["No cell's 95 % interval lies below 1."]
+    rows = [f"In {len(lost)} cells the 95 % interval lies below 1"
+            + (f"; the worst {most}:" if len(lost) > most else ":"), "",
+            "| ranks | layout | collective | bytes | ours us | peer us | ratio | 95 % | peer |",
+            "|---:|---|---|---:|---:|---:|---:|---|---|"]
+    for cell in lost[:most]:
+        ratio, spread = interval_text(cell)
+        rows.append(f"| {cell.ranks} | `{cell.layout}` | {cell.collective} | "
+                    f"{size_text(cell.bytes)} | {us_text(cell.ours)} | "
+                    f"{us_text(min(cell.peers.values()))} | {ratio} | {spread} | {cell.best} |")
+    return rows
+
+
+def section(document, cells, pictures):
+    """The generated section of the document, without its markers."""
+    lines = ["## Against Open MPI and MPICH", "",
+             "Generated by `perf/compare`; do not edit. The command:", "",
+             "```sh", document["options"]["command"], "```", "",
+             "A ratio is the best peer's time over ours, the median of "
+             f"{document['options']['rounds']} rounds; the best peer is the fastest of Open MPI "
+             "and MPICH, each with its datatypes and packing by hand into buffers allocated "
+             "beforehand, with its defaults and with the settings listed in "
+             "`perf/comparison/run.py`. The floor is the best copy of the bytes that must move "
+             f"(`sglperf-floor`); a cache line takes {document['line_transfer_ns']:.0f} ns to "
+             "the other core.", ""]
+    lines += [f"- {name}: {text}" for name, text in document["machine"]]
+    lines += [f"- binding of {name}: {text}" for name, text in
+              document["options"]["binding"].items()]
+    lines += ["", *summary(cells), "", *losses(cells), ""]
+    if document["notes"]:
+        lines += ["Not measured or not counted:", ""]
+        lines += [f"- {note}" for note in document["notes"]] + [""]
+    lines += [f"![{text}]({path})" for path, text in pictures]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def replace_section(text, new):
+    """The document with the part between the markers replaced, or appended."""
+    if BEGIN not in text or END not in text:
+        return f"{text.rstrip()}\n\n{BEGIN}\n{new}{END}\n"
+    before, rest = text.split(BEGIN, 1)
+    return f"{before}{BEGIN}\n{new}{END}{rest.split(END, 1)[1]}"

@@ -1,0 +1,14 @@
+// The sizes of an option --bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace perf {
+
+// "4K" or "8:1M": doubling from the first to the second, multiples of 4 bytes. Throws
+// std::invalid_argument with what would be right.
+std::vector<int64_t> parse_size_range(const std::string& text);
+
+}  // namespace perf

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# sglperf from outside: sglperf_test.sh SGLRUN SGLPERF
+set -u
+sglrun=$1
+sglperf=$2
+failed=0
+
+fail() {
+  echo "sglperf_test: $*" >&2
+  failed=1
+}
+
+# refused PATTERN ARGUMENT...: status 2 and one line of errors that has the pattern.
+refused() {
+  local pattern=$1 errors status
+  shift
+  errors=$("$sglrun" -q -n 2 "$sglperf" "$@" 2>&1 >/dev/null)
+  status=$?
+  [ "$status" = 2 ] || fail "status $status instead of 2 from: sglperf $*"
+  grep -Eq -- "$pattern" <<<"$errors" || fail "no '$pattern' in '$errors' from: sglperf $*"
+  [ "$(grep -Ec -- "$pattern" <<<"$errors")" = 1 ] || fail "told more than once: $errors"
+}
+
+# right COUNT ARGUMENT...: that many rows, all of them right.
+right() {
+  local count=$1 output
+  shift
+  output=$("$sglrun" -n 2 "$sglperf" "$@" 2>&1) || fail "status $? from: sglperf $*: $output"
+  [ "$(grep -c ' right$' <<<"$output")" = "$count" ] || fail "not $count right rows: $output"
+}
+
+refused 'collective' allgthr
+refused 'layout ring:3: it takes contig' allgather --layout ring:3
+refused 'vector:BLOCK_BYTES:STRIDE_BYTES' allgather --layout vector:8
+refused 'stride not below it' allgather --layout vector:16:8
+refused 'multiples of 4, not 6' allgather --layout vector:6:8
+refused 'whole numbers, not "x"' allgather --layout indexed:x:4:8:4
+refused 'MIN <= MAX' allgather --layout indexed:1:8:4:4
+refused 'as many subdims' allgather --layout subarray:8x8:4:0x0:4
+refused 'start \+ subdim <= dim' allgather --layout subarray:8:4:6:4
+refused 'less than 4 TiB' allgather --layout subarray:9999999999x9999999999:1x1:0x0:4
+refused 'file that can be read' allgather --layout tensors:no/such/file
+refused 'FROM or FROM:TO' allgather --bytes 8:4
+refused 'FROM or FROM:TO' allgather --bytes 6
+refused 'FROM or FROM:TO' allgather --bytes 99999999999G
+refused 'memory' allgather --memory huge
+refused 'samples' allgather --samples 29
+refused '0 to 1' bcast --root 2
+
+for collective in allgather allgatherv reduce_scatter_block reduce_scatter allreduce reduce bcast \
+                  gather gatherv scatter scatterv; do
+  right 1 "$collective" --bytes 4K --layout vector:8:16 --memory alloc --samples 30
+done
+right 1 barrier
+right 3 allgather --bytes 512:2K --pack --layout indexed:1:16:64:32
+right 1 bcast --root 1 --layout subarray:8x8x8:8x8x1:0x0x2:4
+tensors=$(mktemp)
+trap 'rm -f "$tensors"' EXIT
+printf '# a comment\nweight 64 3 7\nbias 64\n' >"$tensors"
+right 1 allgather --layout "tensors:$tensors"
+refused 'a line a tensor' allgather --layout tensors:/dev/null
+for field in binding calls_a_sample algorithm_gb_s bytes_packed; do
+  "$sglrun" -n 2 "$sglperf" allgather --bytes 8 --json --explain | grep -q "\"$field\"" ||
+    fail "no $field in the JSON"
+done
+exit $failed
