@@ -41,6 +41,7 @@ case_prefix() {
       include/sglcoll/sglcoll.hpp include/sglcoll/mpi.h; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
   done
+  [ -n "$(find "$prefix" -path '*/sglcoll/*verbs.so')" ] || fail "the verbs component is not installed"
 }
 
 case_headers() {
