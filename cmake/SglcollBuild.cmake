@@ -18,6 +18,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+# Installed programs find the library beside them, wherever the prefix is moved.
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
 find_program(SGLCOLL_CCACHE ccache)
 if(SGLCOLL_CCACHE)
@@ -37,7 +39,9 @@ endforeach()
 add_library(sglcoll_options INTERFACE)
 target_compile_options(sglcoll_options INTERFACE
   -Wall -Wextra -Wpedantic $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Wshadow
-  $<$<BOOL:${SGLCOLL_WERROR}>:-Werror>)
+  $<$<BOOL:${SGLCOLL_WERROR}>:-Werror>
+  # What is installed does not name the folder that it was built in.
+  $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)
 if(SGLCOLL_SANITIZE)
   target_compile_options(sglcoll_options INTERFACE
     -fsanitize=${SGLCOLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

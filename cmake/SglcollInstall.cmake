@@ -15,5 +15,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/sglcoll-config-version.c
 install(FILES "${PROJECT_BINARY_DIR}/sglcoll-config.cmake" "${PROJECT_BINARY_DIR}/sglcoll-config-version.cmake"
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sglcoll)
 
+# The prefix is where the file is, so that `cmake --install --prefix` may choose it.
+file(RELATIVE_PATH SGLCOLL_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" SGLCOLL_PC_PREFIX "${SGLCOLL_PC_PREFIX}")
 configure_file(cmake/sglcoll.pc.in "${PROJECT_BINARY_DIR}/sglcoll.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/sglcoll.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

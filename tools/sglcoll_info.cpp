@@ -1,6 +1,7 @@
 // sglcoll-info: the machine as the library sees it, what it would do with a number of
 // ranks there, which data paths work and why, and all settings.
 #include "base/settings.hpp"
+#include "collectives/builder.hpp"
 #include "info/drawing.hpp"
 #include "info/plan.hpp"
 #include "info/probe.hpp"
@@ -92,6 +93,8 @@ int run(const Options& options) {
   Report report;
   if (Status settings = check_settings(&report.warnings); !settings.ok())
     return refuse(settings.text());
+  if (Status forced = check_algorithm_setting(setting_text("SGLCOLL_ALGORITHM")); !forced.ok())
+    return refuse(forced.text());
   for (const std::string& warning : report.warnings)
     fmt::print(stderr, "sglcoll-info: warning: {}\n", warning);
 

@@ -9,7 +9,7 @@
 
 #include <sglcoll/mpi.h>
 
-enum { kRows = 200, kTileRows = 5, kTileColumns = 7 };
+enum { kRows = 200, kTileRows = 5, kTileColumns = 7, kArray = 16 * 12 * 3 };
 
 static int rank, ranks, wrong;
 
@@ -38,7 +38,7 @@ static void gather_columns(sglcoll_comm comm) {
   const size_t bytes = (size_t)kRows * (size_t)ranks * sizeof(double);
   double *by_mpi = zeroed(bytes), *by_sglcoll = zeroed(bytes), mine[kRows];
   MPI_Datatype vector, column;
-  sglcoll_type our_column;
+  sglcoll_type our_column = NULL;
   int i;
   for (i = 0; i < kRows; ++i) mine[i] = rank * 1000 + i;
   MPI_Type_vector(kRows, 1, ranks, MPI_DOUBLE, &vector);
@@ -61,12 +61,12 @@ static void gather_columns(sglcoll_comm comm) {
 /* Rank 0 hands a tile of a Fortran-ordered array to everyone. */
 static void broadcast_tile(sglcoll_comm comm) {
   const int sizes[3] = {16, 12, 3}, parts[3] = {kTileRows, kTileColumns, 3}, starts[3] = {4, 2, 0};
-  const size_t bytes = 16 * 12 * 3 * sizeof(float);
+  const size_t bytes = kArray * sizeof(float);
   float *by_mpi = zeroed(bytes), *by_sglcoll = zeroed(bytes);
   MPI_Datatype tile;
-  sglcoll_type our_tile;
+  sglcoll_type our_tile = NULL;
   int i;
-  for (i = 0; i < 16 * 12 * 3; ++i) by_mpi[i] = by_sglcoll[i] = (float)(rank ? -1 : i);
+  for (i = 0; i < kArray; ++i) by_mpi[i] = by_sglcoll[i] = (float)(rank ? -1 : i);
   MPI_Type_create_subarray(3, sizes, parts, starts, MPI_ORDER_FORTRAN, MPI_FLOAT, &tile);
   MPI_Type_commit(&tile);
   MPI_Bcast(by_mpi, 1, tile, 0, MPI_COMM_WORLD);
@@ -88,7 +88,7 @@ static void find_largest(sglcoll_comm comm) {
     int where;
   } mine[32], by_mpi[32], by_sglcoll[32];
   sglcoll_op op = NULL;
-  sglcoll_type pair;
+  sglcoll_type pair = NULL;
   int i;
   memset(mine, 0, sizeof mine);
   memset(by_mpi, 0, sizeof by_mpi);
@@ -106,27 +106,38 @@ static void find_largest(sglcoll_comm comm) {
   check(sglcoll_type_free(&pair), "sglcoll_type_free");
 }
 
-/* Composition of the maps x -> a x + b modulo 97, which keeps the order of the ranks. */
+/* The map x -> a x + b modulo 97. */
+typedef struct Map {
+  int a, b;
+} Map;
+
+/* Composition of maps, which keeps the order of the ranks. */
 static void compose(void* in, void* inout, int* count, MPI_Datatype* type) {
-  const int* first = in;
-  int *then = inout, i;
+  const Map* first = in;
+  Map* then = inout;
+  int i;
   (void)type;
   for (i = 0; i < *count; ++i) {
-    const int a = first[2 * i], b = first[2 * i + 1];
-    then[2 * i + 1] = (then[2 * i] * b + then[2 * i + 1]) % 97;
-    then[2 * i] = then[2 * i] * a % 97;
+    then[i].b = (then[i].a * first[i].b + then[i].b) % 97;
+    then[i].a = then[i].a * first[i].a % 97;
   }
 }
 
 /* The program's own operation on its own datatype. */
 static void compose_maps(sglcoll_comm comm) {
-  int mine[2 * 40], by_mpi[2 * 40] = {0}, by_sglcoll[2 * 40] = {0}, i;
+  Map mine[40], by_mpi[40], by_sglcoll[40];
   MPI_Datatype map;
   MPI_Op op;
   sglcoll_mpi_op source;
-  sglcoll_type our_map;
-  sglcoll_op our_op;
-  for (i = 0; i < 2 * 40; ++i) mine[i] = (rank * 13 + i * 29 + 1) % 97;
+  sglcoll_type our_map = NULL;
+  sglcoll_op our_op = NULL;
+  int i;
+  memset(by_mpi, 0, sizeof by_mpi);
+  memset(by_sglcoll, 0, sizeof by_sglcoll);
+  for (i = 0; i < 40; ++i) {
+    mine[i].a = (rank * 13 + i * 29 + 1) % 97;
+    mine[i].b = (rank * 5 + i * 31 + 2) % 97;
+  }
   MPI_Type_contiguous(2, MPI_INT, &map);
   MPI_Type_commit(&map);
   MPI_Op_create(compose, 0, &op);
@@ -146,7 +157,7 @@ static void compose_maps(sglcoll_comm comm) {
 }
 
 int main(int argc, char** argv) {
-  sglcoll_comm comm, half;
+  sglcoll_comm comm = NULL, half = NULL;
   MPI_Comm mpi_half;
   int32_t one = 1, sum = 0;
   int half_ranks;

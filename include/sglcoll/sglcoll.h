@@ -35,6 +35,14 @@
 #define SGLCOLL_CHECK_RESULT
 #endif
 
+/* In C++ an enum whose underlying type is not fixed may hold no value beyond those of its
+   names, so a wrong value could not even be looked at to refuse it. */
+#ifdef __cplusplus
+#define SGLCOLL_INT_ENUM : int
+#else
+#define SGLCOLL_INT_ENUM
+#endif
+
 #define SGLCOLL_VERSION_MAJOR 0
 #define SGLCOLL_VERSION_MINOR 1
 #define SGLCOLL_VERSION_PATCH 0
@@ -45,7 +53,7 @@ extern "C" {
 
 /* ---- Status ------------------------------------------------------------- */
 
-typedef enum sglcoll_status {
+typedef enum sglcoll_status SGLCOLL_INT_ENUM {
   SGLCOLL_OK = 0,
   SGLCOLL_ERR_ARG = 1,           /* an argument is not valid */
   SGLCOLL_ERR_TYPE = 2,          /* a datatype is null, freed, uncommitted or does not fit */
@@ -172,8 +180,8 @@ SGLCOLL_API extern struct sglcoll_type_s sglcoll_type_long_double_int;
    must be committed before it is used in communication or packing; committing
    builds its normal form. Old types may be freed at once. */
 
-typedef enum sglcoll_order { SGLCOLL_ORDER_C = 0, SGLCOLL_ORDER_FORTRAN = 1 } sglcoll_order;
-typedef enum sglcoll_distribution {
+typedef enum sglcoll_order SGLCOLL_INT_ENUM { SGLCOLL_ORDER_C = 0, SGLCOLL_ORDER_FORTRAN = 1 } sglcoll_order;
+typedef enum sglcoll_distribution SGLCOLL_INT_ENUM {
   SGLCOLL_DISTRIBUTE_NONE = 0,
   SGLCOLL_DISTRIBUTE_BLOCK = 1,
   SGLCOLL_DISTRIBUTE_CYCLIC = 2
@@ -228,7 +236,7 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_get_extent(
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_get_true_extent(
     sglcoll_type type, int64_t* true_lower_bound, int64_t* true_extent);
 
-typedef enum sglcoll_combiner {
+typedef enum sglcoll_combiner SGLCOLL_INT_ENUM {
   SGLCOLL_COMBINER_NAMED = 0, /* a predefined type */
   SGLCOLL_COMBINER_DUP,
   SGLCOLL_COMBINER_CONTIGUOUS,
@@ -314,7 +322,7 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_op_free(sglcoll_op* op);
 
 /* ---- Start and end ---------------------------------------------------------- */
 
-typedef enum sglcoll_thread_level {
+typedef enum sglcoll_thread_level SGLCOLL_INT_ENUM {
   SGLCOLL_THREAD_SINGLE = 0,     /* one thread in the process */
   SGLCOLL_THREAD_FUNNELED = 1,   /* only the thread that called init calls */
   SGLCOLL_THREAD_SERIALIZED = 2, /* any thread, one at a time */

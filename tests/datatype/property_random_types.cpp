@@ -1,6 +1,7 @@
 // 100,000 random types against the naive type map: bounds, signature, payload
 // order at any cut, seek at every byte, and the wire form whole and damaged.
 #include "datatype/cursor.hpp"
+#include "support/draws.hpp"
 #include "support/random_type.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace sgl::test {
 namespace {
 
-constexpr int kTypes = 100'000;
+constexpr int kTypes = draws(100'000);
 
 uint64_t chosen_seed() {
   const char* given = std::getenv("SGLCOLL_TEST_SEED");

@@ -8,6 +8,7 @@
 #include <sglcoll/mpi.h>
 
 #include "mpi/random_mpi_type.hpp"
+#include "support/draws.hpp"
 
 namespace {
 
@@ -98,7 +99,7 @@ Packed pack(MPI_Datatype mpi, sglcoll_type ours, int count) {
 }
 
 TEST(MpiTypes, RandomOnesPackTheSameBytes) {
-  constexpr int kTypes = 20'000;
+  constexpr int kTypes = sgl::test::draws(20'000);
   for (uint64_t seed = 0; seed < kTypes; ++seed) {
     RandomMpiType random(seed);
     MpiType type = random.make(4, 64);

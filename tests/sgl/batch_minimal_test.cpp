@@ -1,6 +1,7 @@
 // The number of WRs is the smallest that the limits and rules allow: compared with
 // a search over every set of permitted cuts and every way to fill both lists.
 #include "sgl/batch_support.hpp"
+#include "support/draws.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -127,7 +128,7 @@ Case small_case(Random& random) {
 
 TEST(BatchMinimal, AsFewRequestsAsAnExhaustiveSearchFinds) {
   const uint64_t seed = std::random_device{}();
-  for (int i = 0; i < 10000; ++i) {
+  for (int i = 0; i < draws(10000); ++i) {
     Random random(seed + static_cast<uint64_t>(i));
     const Case c = small_case(random);
     ASSERT_EQ(compiled_requests(c), fewest_requests(c))

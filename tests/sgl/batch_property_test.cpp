@@ -1,6 +1,7 @@
 // Random transfers, executed on simulated memory and compared with the oracle:
 // right bytes, every limit and rule kept, the payload covered once and in order.
 #include "sgl/batch_support.hpp"
+#include "support/draws.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +12,7 @@
 namespace sgl::test {
 namespace {
 
-constexpr int kCases = 30'000;
+constexpr int kCases = draws(30'000);
 
 // Runs `check` for many seeds, each failure with the seed that repeats it.
 template <class Check>

@@ -3,6 +3,7 @@
 #include "datatype/cursor.hpp"
 #include "sgl/copy.hpp"
 #include "support/random_type.hpp"
+#include "support/draws.hpp"
 
 #include <algorithm>
 #include <random>
@@ -143,7 +144,7 @@ Range draw_range(int64_t size, std::mt19937_64& random) {
 
 TEST(PackPropertyTest, RandomTypesAndRanges) {
   std::mt19937_64 random(kSeed + 1);
-  for (int round = 0; round < 6000; ++round) {
+  for (int round = 0; round < draws(6000); ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed + 1) + ", round " + std::to_string(round));
     Buffer buffer = round % 2 ? draw_buffer(random, {}, 40) : draw_regular(random);
     fill_random(&buffer, random);
@@ -157,7 +158,7 @@ TEST(PackPropertyTest, RandomTypesAndRanges) {
 TEST(CopyPropertyTest, RandomPairsOfLayouts) {
   std::mt19937_64 random(kSeed + 2);
   int copied = 0;
-  for (int round = 0; round < 12000; ++round) {
+  for (int round = 0; round < draws(12000); ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed + 2) + ", round " + std::to_string(round));
     Buffer from = round % 2 ? draw_buffer(random, {}, 10) : draw_regular(random);
     Buffer to = round % 3 ? draw_regular(random) : draw_buffer(random, {}, 10);
@@ -175,7 +176,7 @@ TEST(CopyPropertyTest, RandomPairsOfLayouts) {
         << target.offset << " of " << to.text;
     ++copied;
   }
-  EXPECT_GT(copied, 6000);
+  EXPECT_GT(copied, draws(6000));
 }
 
 // Deeper than what the walker keeps inline.

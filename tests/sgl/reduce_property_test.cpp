@@ -3,6 +3,7 @@
 #include "datatype/cursor.hpp"
 #include "datatype/type.hpp"
 #include "sgl/reduce.hpp"
+#include "support/draws.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -141,7 +142,7 @@ void check(const Case& drawn, size_t source_count, bool in_place, std::mt19937_6
 
 TEST(ReducePropertyTest, EqualsElementByElement) {
   std::mt19937_64 random(kSeed);
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < draws(1500); ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
     const auto basic = static_cast<Basic>(round % kBasicCount);
     const auto kind = static_cast<OpKind>(random() % 12);

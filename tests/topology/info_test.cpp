@@ -276,6 +276,7 @@ TEST(BadUse, IsRefusedWithStatusTwo) {
       {{"--svg", "/nowhere/file.svg"}, {}, "/nowhere/file.svg"},
       {{}, {{"SGLCOLL_TOPOLOGY", "package:x"}}, "SGLCOLL_TOPOLOGY"},
       {{}, {{"SGLCOLL_SPIN_US", "soon"}}, "SGLCOLL_SPIN_US"},
+      {{}, {{"SGLCOLL_ALGORITHM", "allgather=guess"}}, "guess"},
   };
   for (const Case& each : cases) {
     const Outcome outcome = info(each.options, each.environment);
