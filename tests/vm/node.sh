@@ -6,7 +6,7 @@ control=/run/sglcoll-vm
 . "$control/settings"  # nodes, rails, sshd
 node=$(sed -n 's/.*sglcoll_node=\([0-9]*\).*/\1/p' /proc/cmdline)
 export SGLCOLL_VM_NODE=$node SGLCOLL_VM_NODES=$nodes SGLCOLL_VM_RAILS=$rails
-export HOME=/root USER=root LOGNAME=root TERM=dumb LANG=C.UTF-8
+export HOME=/run/home USER=root LOGNAME=root TERM=dumb LANG=C.UTF-8
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 start_network() {
@@ -24,6 +24,12 @@ start_network() {
     ip link set "eth$rail" mtu "$mtu" up
     rdma link add "rxe$rail" type rxe netdev "eth$rail"
   done
+}
+
+# A home without the start-up files of whoever runs the tests; ssh runs them too.
+make_home() {
+  mkdir -m 700 "$HOME"
+  sed -i "s#^\(root:.*\):[^:]*:[^:]*\$#\1:$HOME:/bin/bash#" /etc/passwd
 }
 
 # One host key and one user key for all nodes, both made for this boot alone.
@@ -63,6 +69,7 @@ idle=/run/idle
 mkfifo "$idle"
 ulimit -l unlimited
 ulimit -c 0
+make_home
 start_network
 [ "$sshd" = 0 ] || start_sshd
 : >"$control/n$node/ready"
