@@ -6,7 +6,7 @@ control=/run/sglcoll-vm
 . "$control/settings"  # nodes, rails, sshd
 node=$(sed -n 's/.*sglcoll_node=\([0-9]*\).*/\1/p' /proc/cmdline)
 export SGLCOLL_VM_NODE=$node SGLCOLL_VM_NODES=$nodes SGLCOLL_VM_RAILS=$rails
-export HOME=/root USER=root LOGNAME=root TERM=dumb LANG=C.UTF-8
+export HOME=/run/home USER=root LOGNAME=root TERM=dumb LANG=C.UTF-8
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 start_network() {
@@ -26,13 +26,18 @@ start_network() {
   done
 }
 
+# A home without the start-up files of whoever runs the tests; ssh runs them too.
+make_home() {
+  mkdir -m 700 "$HOME"
+  sed -i "s#^\(root:.*\):[^:]*:[^:]*\$#\1:$HOME:/bin/bash#" /etc/passwd
+}
+
 # One host key and one user key for all nodes, both made for this boot alone.
 start_sshd() {
   local keys=/run/sglcoll-ssh config=/etc/ssh/ssh_config.d/00-sglcoll-vm.conf
   mkdir -p /run/sshd "$keys" /etc/ssh/ssh_config.d
   install -m 600 "$control"/ssh/* "$keys"
-  sed "s/^/$(seq -s, -f 'n%g' "$nodes"),$(seq -s, -f '10.9.0.%g' "$nodes") /" \
-    "$keys/host.pub" >"$keys/known_hosts"
+  sed "s/^/n*,10.9.* /" "$keys/host.pub" >"$keys/known_hosts"
   printf '%s\n' "Host n? n?? 10.9.*" "  IdentityFile $keys/user" "  IdentitiesOnly yes" \
     "  UserKnownHostsFile $keys/known_hosts" "  StrictHostKeyChecking yes" "  BatchMode yes" \
     "  KexAlgorithms curve25519-sha256" >"$config"
@@ -63,6 +68,7 @@ idle=/run/idle
 mkfifo "$idle"
 ulimit -l unlimited
 ulimit -c 0
+make_home
 start_network
 [ "$sshd" = 0 ] || start_sshd
 : >"$control/n$node/ready"
