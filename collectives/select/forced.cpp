@@ -11,22 +11,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::optional<Collective> find_collective(std::string_view name) {
-  for (int i = 0; i < kCollectiveCount; ++i)
-    if (name == collective_name(static_cast<Collective>(i))) return static_cast<Collective>(i);
-  return std::nullopt;
-}
-
 void append_name(std::string* list, std::string_view name) {
   if (!list->empty()) *list += ", ";
   *list += name;
-}
-
-std::string collective_names() {
-  std::string names;
-  for (int i = 0; i < kCollectiveCount; ++i)
-    append_name(&names, collective_name(static_cast<Collective>(i)));
-  return names;
 }
 
 // One "collective=algorithm".

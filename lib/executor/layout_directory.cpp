@@ -5,6 +5,12 @@
 
 namespace sgl {
 
+bool LayoutDirectory::can_announce(const Layout& layout) {
+  std::vector<std::byte> bytes;
+  layout.serialise(&bytes);
+  return static_cast<int64_t>(bytes.size()) <= kMaxSerialisedBytes;
+}
+
 LayoutDirectory::Known LayoutDirectory::announce(Transport& transport, int peer, const Layout& layout) {
   Peer& known = peers_[peer];
   auto [entry, is_new] = known.sent.try_emplace(layout.hash());

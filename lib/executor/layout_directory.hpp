@@ -18,6 +18,8 @@ class LayoutDirectory {
  public:
   enum class Known { yes, busy, too_large };
 
+  // Whether a layout is small enough to be sent to peers at all.
+  static bool can_announce(const Layout& layout);
   // Makes the peer know `layout`. busy: call again after progress.
   Known announce(Transport& transport, int peer, const Layout& layout);
   // Takes a `layout` message of a peer; refuses what does not parse.

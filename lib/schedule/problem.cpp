@@ -15,6 +15,21 @@ const char* collective_name(Collective collective) {
   return kNames[static_cast<int>(collective)];
 }
 
+std::optional<Collective> find_collective(std::string_view name) {
+  for (int i = 0; i < kCollectiveCount; ++i)
+    if (name == collective_name(static_cast<Collective>(i))) return static_cast<Collective>(i);
+  return std::nullopt;
+}
+
+std::string collective_names() {
+  std::string names;
+  for (int i = 0; i < kCollectiveCount; ++i) {
+    if (i > 0) names += ", ";
+    names += collective_name(static_cast<Collective>(i));
+  }
+  return names;
+}
+
 Blocks Blocks::uniform(int count, int64_t bytes) {
   Blocks blocks;
   blocks.count_ = count;

@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedule/schedule.hpp"
@@ -18,6 +21,8 @@ enum class Collective : uint8_t {
 };
 inline constexpr int kCollectiveCount = 12;
 const char* collective_name(Collective collective);
+std::optional<Collective> find_collective(std::string_view name);
+std::string collective_names();  // "allgather, allgatherv, ..."
 
 // Payload bytes of each rank's block and where it starts in the space of all
 // blocks (rank order, without gaps). Uniform blocks need no memory.

@@ -24,6 +24,7 @@ check collectives 'base|datatype|topology|schedule|collectives'
 check lib/transport 'base|datatype|op|sgl|transport'
 check lib/boot 'base|boot'
 check lib/executor 'base|datatype|op|sgl|schedule|transport|executor'
+check lib/explain 'base|datatype|op|sgl|topology|schedule|collectives|transport|executor|explain'
 
 # Headers of other libraries stay in their rooms.
 only() {

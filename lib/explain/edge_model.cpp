@@ -1,0 +1,215 @@
+#include "explain/edge_model.hpp"
+
+#include "executor/layout_directory.hpp"
+#include "sgl/batch_explain.hpp"
+
+#include <algorithm>
+
+namespace sgl {
+namespace {
+
+constexpr int64_t kAlignment = 64;        // finer than this no rule of the compiler looks
+constexpr size_t kRequestLines = 3;       // kept of a transfer
+constexpr int64_t kPageBytes = 4096;
+
+size_t mix(size_t hash, uint64_t value) {
+  return (hash ^ value) * 0x9e37'79b9'7f4a'7c15u + (hash >> 29);
+}
+
+int half_trips_of(Path path) {
+  switch (path) {
+    case Path::eager:       // payload
+    case Path::map:         // offer
+    case Path::read_lists:  // offer
+      return 1;
+    case Path::push:   // offer, answer, first fragment
+    case Path::read:   // offer, read request, its answer
+    case Path::write:  // offer, answer, write
+      return 3;
+  }
+  return 1;
+}
+
+double runs_in(const View& view) {
+  if (view.layout->size() == 0) return 0;
+  const double share = static_cast<double>(view.length) / static_cast<double>(view.layout->size());
+  return std::max(1.0, share * static_cast<double>(view.layout->run_count()));
+}
+
+double copy_ns(const CostModel& model, const View& view) {
+  return runs_in(view) * model.copy_run_ns + static_cast<double>(view.length) * model.copy_byte_ns;
+}
+
+}  // namespace
+
+size_t EdgeModel::KeyHash::operator()(const Key& key) const {
+  size_t hash = static_cast<size_t>(key.sends) | static_cast<size_t>(key.my_memory_shared) << 1 |
+                static_cast<size_t>(key.their_memory_shared) << 2;
+  for (const Phase* phase : {&key.mine, &key.theirs}) {
+    hash = mix(hash, phase->layout);
+    hash = mix(hash, static_cast<uint64_t>(phase->within));
+    hash = mix(hash, static_cast<uint64_t>(phase->alignment));
+  }
+  return mix(hash, static_cast<uint64_t>(key.bytes));
+}
+
+EdgeModel::Phase EdgeModel::phase_of(const View& view) {
+  const LayoutNode& node = view.layout->node();
+  const auto base = static_cast<int64_t>(reinterpret_cast<uint64_t>(view.base));
+  auto aligned = [](int64_t address) { return address & (kAlignment - 1); };
+  if (node.kind == LayoutKind::run) return {1, 0, aligned(base + node.offset + view.offset)};
+  if (node.kind == LayoutKind::loop) {
+    const int64_t period = node.children[0].size();
+    const int64_t copy = view.offset / period;
+    return {node.hash, view.offset - copy * period, aligned(base + copy * node.stride)};
+  }
+  return {node.hash, view.offset, aligned(base)};
+}
+
+int EdgeModel::move(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs) {
+  const Key key{sends,          mine.shared, theirs.shared, phase_of(mine.view), phase_of(theirs.view),
+                mine.view.length};
+  auto [found, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
+  if (is_new) transfers_.push_back(compile(sends, mine, theirs));
+  return found->second;
+}
+
+int EdgeModel::signal(bool sends) {
+  int& index = signals_[sends];
+  if (index < 0) {
+    index = static_cast<int>(transfers_.size());
+    Transfer transfer;
+    transfer.sends = sends;
+    transfer.signal = true;
+    transfer.half_trips = 1;
+    transfer.traffic.messages = sends;
+    transfers_.push_back(transfer);
+  }
+  return index;
+}
+
+Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs) {
+  const EdgeEnd& source = sends ? mine : theirs;
+  const EdgeEnd& target = sends ? theirs : mine;
+  Transfer transfer;
+  transfer.sends = sends;
+  transfer.bytes = mine.view.length;
+  transfer.path = choose_path(source, target);
+  transfer.half_trips = half_trips_of(transfer.path);
+  count_messages(&transfer);
+  count_bytes(&transfer);
+  switch (transfer.path) {
+    case Path::read:
+    case Path::read_lists:
+      count_requests(target.view, source.view, &transfer);
+      break;
+    case Path::write:
+      count_requests(source.view, target.view, &transfer);
+      break;
+    default:
+      break;
+  }
+  const bool posts = sends == (transfer.path == Path::write);
+  count_registrations(mine, &transfer);
+  predict(source, target, &transfer);
+  if (!posts) {  // the other end's, counted for the times only
+    transfer.traffic.batches = transfer.traffic.work_requests = transfer.traffic.segments =
+        transfer.traffic.wqe_blocks = 0;
+    transfer.least_sges = transfer.most_sges = 0;
+    transfer.requests.clear();
+  }
+  return transfer;
+}
+
+Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
+  const TransportLimits& limits = query_.limits;
+  if (fits_in_message(limits, query_.eager_bytes, source.view.length)) return Path::eager;
+  const bool mappable = limits.can_map && source.shared;
+  const bool reachable = limits.registers_memory || limits.two_sided_lists || mappable;
+  const Layout& layout = *source.view.layout;
+  if (!reachable || !runs_are_long(limits, layout, mappable) || !can_announce(layout))
+    return Path::push;
+  return mappable ? Path::map : bulk_path(limits, target.view, source.view, reachable);
+}
+
+bool EdgeModel::can_announce(const Layout& layout) {
+  if (layout.contiguous()) return true;
+  auto [found, is_new] = announceable_.try_emplace(layout.hash(), false);
+  if (is_new) found->second = LayoutDirectory::can_announce(layout);
+  return found->second;
+}
+
+void EdgeModel::count_messages(Transfer* transfer) const {
+  int64_t& messages = transfer->traffic.messages;
+  const int64_t most = std::max<int64_t>(1, query_.limits.max_message_bytes);
+  if (!transfer->sends) {
+    messages = transfer->path == Path::eager ? 0 : 1;  // the answer to the offer
+    return;
+  }
+  messages = 1;
+  if (transfer->path == Path::push) messages += (transfer->bytes + most - 1) / most;
+  if (transfer->path == Path::write) messages += 1;  // "written"
+}
+
+void EdgeModel::count_bytes(Transfer* transfer) const {
+  Traffic& traffic = transfer->traffic;
+  (transfer->sends ? traffic.bytes_sent : traffic.bytes_received) = transfer->bytes;
+  if (transfer->path == Path::eager || transfer->path == Path::push)
+    traffic.bytes_packed = transfer->bytes;
+  else if (transfer->sends == (transfer->path == Path::write))
+    traffic.bytes_direct = transfer->bytes;
+}
+
+void EdgeModel::count_requests(const View& local, const View& remote, Transfer* transfer) const {
+  const CostModel& model = query_.time.transfer;
+  BatchCompiler compiler(local, remote, shape_of(transfer->path), query_.limits.sgl,
+                         transfer_rules());
+  Batch batch;
+  Traffic& traffic = transfer->traffic;
+  transfer->least_sges = INT32_MAX;
+  while (compiler.next(&batch)) {
+    ++traffic.batches;
+    traffic.work_requests += static_cast<int64_t>(batch.wrs.size());
+    traffic.segments += static_cast<int64_t>(batch.local.size() + batch.remote.size());
+    for (const WorkRequest& request : batch.wrs) {
+      traffic.wqe_blocks += wqe_blocks(request.shape, request.local_count);
+      transfer->least_sges = std::min(transfer->least_sges, request.local_count);
+      transfer->most_sges = std::max(transfer->most_sges, request.local_count);
+    }
+    transfer->descriptor_ns += predict_batch_ns(model, batch) - predict_packing_ns(model, batch) -
+                               static_cast<double>(batch.bytes) * model.byte_ns;
+    transfer->packing_ns += predict_packing_ns(model, batch);
+    if (transfer->requests.size() >= kRequestLines) continue;
+    for (const RequestReport& report : explain_requests(batch, {.model = model}))
+      if (transfer->requests.size() < kRequestLines) transfer->requests.push_back(report.text);
+  }
+}
+
+// As the transport does it: what is offered or asked for, and each batch's local range.
+void EdgeModel::count_registrations(const EdgeEnd& mine, Transfer* transfer) const {
+  if (!query_.limits.registers_memory || mine.shared || transfer->path == Path::eager) return;
+  const bool exposes = transfer->sends || transfer->path == Path::write;
+  const bool posts = transfer->sends == (transfer->path == Path::write);
+  const int64_t batches = posts ? transfer->traffic.batches : 0;
+  transfer->traffic.registrations = exposes + batches;
+  const View& view = mine.view;
+  const double range = predict_registration_ns(
+      query_.time.transfer, view.layout->true_ub() - view.layout->true_lb(), kPageBytes);
+  const double part = predict_registration_ns(query_.time.transfer, view.length, kPageBytes);
+  transfer->registration_ns = (exposes ? range : 0) + (batches > 0 ? part : 0);
+}
+
+void EdgeModel::predict(const EdgeEnd& source, const EdgeEnd& target, Transfer* transfer) const {
+  const CostModel& model = query_.time.transfer;
+  const bool in_messages = transfer->path == Path::eager || transfer->path == Path::push;
+  const bool loads = transfer->path == Path::map;
+  if (in_messages) {
+    transfer->packing_ns += copy_ns(model, source.view) + copy_ns(model, target.view);
+  } else if (loads) {
+    transfer->wire_ns = copy_ns(model, source.view);
+  }
+  if (!loads && !(in_messages && query_.time.messages_are_copies))
+    transfer->wire_ns = static_cast<double>(transfer->bytes) * model.byte_ns;
+}
+
+}  // namespace sgl

@@ -1,0 +1,81 @@
+// EdgeModel: what moving one slice between two ranks takes, by compiling it as the executor
+// would.
+#pragma once
+
+#include "executor/lowering.hpp"
+#include "explain/query.hpp"
+#include "explain/traffic.hpp"
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace sgl {
+
+// One end of an edge.
+struct EdgeEnd {
+  View view;
+  bool shared = false;  // memory of sglcoll_mem_alloc
+};
+
+// How edges of one kind move. Traffic is this end's, the times are of both ends.
+struct Transfer {
+  bool sends = false;
+  bool signal = false;
+  Path path = Path::eager;
+  int64_t bytes = 0;
+  Traffic traffic;
+  int least_sges = 0, most_sges = 0;  // of the local lists of the work requests, if this end posts
+  std::vector<std::string> requests;  // the first work requests, a line each
+  int half_trips = 0;                 // messages that follow each other until the bytes are there
+  double descriptor_ns = 0;           // doorbells, completions, work requests, SGEs
+  double wire_ns = 0;
+  double packing_ns = 0;
+  double registration_ns = 0;
+};
+
+// Equal edges are compiled once; a loop over a million of them costs a hash each.
+class EdgeModel {
+ public:
+  explicit EdgeModel(const PlanQuery& query) : query_(query) {}
+
+  // An index into transfers(). `mine` and `theirs` are of equal length.
+  int move(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs);
+  int signal(bool sends);
+  const std::vector<Transfer>& transfers() const { return transfers_; }
+
+ private:
+  // Where in its layout a view starts, as far as the compiler's output depends on it.
+  struct Phase {
+    uint64_t layout;
+    int64_t within, alignment;
+    bool operator==(const Phase&) const = default;
+  };
+  struct Key {
+    bool sends, my_memory_shared, their_memory_shared;
+    Phase mine, theirs;
+    int64_t bytes;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+  static Phase phase_of(const View& view);
+  Transfer compile(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs);
+  Path choose_path(const EdgeEnd& source, const EdgeEnd& target);
+  bool can_announce(const Layout& layout);
+  void count_messages(Transfer* transfer) const;
+  void count_bytes(Transfer* transfer) const;
+  void count_requests(const View& local, const View& remote, Transfer* transfer) const;
+  void count_registrations(const EdgeEnd& mine, Transfer* transfer) const;
+  void predict(const EdgeEnd& source, const EdgeEnd& target, Transfer* transfer) const;
+
+  const PlanQuery& query_;
+  std::vector<Transfer> transfers_;
+  std::unordered_map<Key, int, KeyHash> known_;
+  std::unordered_map<uint64_t, bool> announceable_;  // by layout hash
+  int signals_[2] = {-1, -1};
+};
+
+}  // namespace sgl

@@ -1,0 +1,45 @@
+#include "explain/query.hpp"
+
+namespace sgl {
+namespace {
+
+bool only_root_is_in_place(Collective collective) {
+  switch (collective) {
+    case Collective::reduce:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// half_trip_ns and reduce_byte_ns of the device are assumed, as all of CostModel::device().
+TimeModel TimeModel::device() {
+  return {.name = "device",
+          .transfer = CostModel::device(),
+          .half_trip_ns = 1000,
+          .reduce_byte_ns = 0.1,
+          .messages_are_copies = false};
+}
+
+TimeModel TimeModel::node() {
+  return {.name = "node",
+          .transfer = CostModel::cross_memory(),
+          .half_trip_ns = 100,
+          .reduce_byte_ns = 0.1,
+          .messages_are_copies = true};
+}
+
+Problem problem_of_peer(const Problem& problem, int peer) {
+  Problem theirs = problem;
+  theirs.rank = peer;
+  if (only_root_is_in_place(problem.collective) && peer != problem.rank) theirs.in_place = false;
+  return theirs;
+}
+
+}  // namespace sgl
