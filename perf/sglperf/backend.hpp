@@ -2,13 +2,13 @@
 // layouts, the same checks.
 #pragma once
 
+#include "support/layout_grammar.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "support/layout_grammar.hpp"
 
 namespace perf {
 
