@@ -44,7 +44,7 @@ Status RcTransport::agree_on_limits(const RcBootstrap& bootstrap) {
     lower(sgl.max_batch_slot_bytes, theirs.slot_bytes);
     lower(rules.pack_below_bytes, theirs.pack_below_bytes);
   }
-  limits_.bulk_min_run_bytes = std::min(rules.pack_below_bytes, rules.pack_slot_bytes);
+  set_short_runs(&limits_);
   return {};
 }
 

@@ -1,10 +1,16 @@
 #include "transport/rc/rc_transport.hpp"
 
+#include "base/settings.hpp"
 #include "sgl/cost_model.hpp"
 
 #include <algorithm>
 
 namespace sgl {
+
+void set_short_runs(TransportLimits* limits) {
+  const SglRules& rules = limits->sgl_rules;
+  limits->bulk_min_run_bytes = std::min(rules.pack_below_bytes, rules.pack_slot_bytes);
+}
 
 TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options) {
   TransportLimits limits;
@@ -23,7 +29,11 @@ TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options) 
   const int sges = std::max({device.max_send_sge, device.max_recv_sge, device.max_read_sge});
   limits.sgl.max_batch_slot_bytes = sges * slot_aligned(limits.sgl_rules.pack_slot_bytes);
   limits.sgl_rules = rules_for(CostModel::device(), TransferShape::write_gather, limits.sgl);
-  if (options.pack_below_bytes) limits.sgl_rules.pack_below_bytes = *options.pack_below_bytes;
+  const std::optional<int64_t> wanted = options.pack_below_bytes
+                                            ? options.pack_below_bytes
+                                            : setting_automatic("SGLCOLL_PACK_BELOW_BYTES");
+  if (wanted) limits.sgl_rules.pack_below_bytes = *wanted;
+  set_short_runs(&limits);
   return limits;
 }
 

@@ -19,13 +19,15 @@ struct RcOptions {
   ControlSizes control;
   int bulk_wrs = 128;  // requests in flight to one peer, and receives from it
   int batch_wrs = 32;  // requests in one batch
-  // Shorter runs are copied, not given SGEs; 0: never. Unset: as the cost model says.
+  // Shorter runs are copied, not given SGEs; 0: never. Unset: SGLCOLL_PACK_BELOW_BYTES.
   std::optional<int64_t> pack_below_bytes;
   int pack_slots = 8;  // batches in flight that have packed SGEs, each direction
 };
 
 // What a transport over a device with these limits can do.
 TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options);
+// What is packed is short.
+void set_short_runs(TransportLimits* limits);
 
 struct RcBootstrap {
   int rank = 0;
