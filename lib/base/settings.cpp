@@ -34,6 +34,8 @@ constexpr Setting kSettings[] = {
      "algorithm to use, e.g. \"allgather=ring,bcast=binomial\"; unnamed collectives keep the table's choice"},
     {"SGLCOLL_SHM_PATH", SettingKind::choice, "auto", "auto|direct|cma|staged",
      "data path for user memory on one node: direct load/store only where memory is shared, process_vm_readv (cma), or copies through staging slots"},
+    {"SGLCOLL_PACK_BELOW_BYTES", SettingKind::automatic, "auto", "",
+     "runs of memory below this many bytes are copied for an RDMA device, not given a segment of their own; 0 copies none, auto takes the cost model's crossover"},
     {"SGLCOLL_EAGER_BYTES", SettingKind::bytes, "4K", "",
      "payloads up to this many bytes travel inside the message (the same on all ranks)"},
     {"SGLCOLL_CHUNK_BYTES", SettingKind::bytes, "128K", "",

@@ -43,6 +43,7 @@ void Engine::detach(Operation& operation) { operations_.remove(operation); }
 bool Engine::progress() {
   bool moved = transport_ && transport_->progress(*this) > 0;
   if (!outgoing_.empty()) moved |= flush_outgoing();
+  if (granted_count_ > 0) moved |= post_granted();
   const std::vector<Operation*>& active = operations_.active();
   for (size_t i = 0; i < active.size();) {
     Operation* operation = active[i];
@@ -88,6 +89,8 @@ void Engine::on_message(int peer, const MessageHeader& header, std::span<const s
       if (!learned.ok()) log(LogLevel::error, "{}", learned.text());
       return;
     }
+    case MessageKind::grant:
+      return take_grant(peer, header, payload);
     case MessageKind::abandon:
       return take_abandon(peer, header, payload);
     default:
@@ -97,6 +100,7 @@ void Engine::on_message(int peer, const MessageHeader& header, std::span<const s
     operation->deliver(peer, header, payload);
     return;
   }
+  if (is_answer(static_cast<MessageKind>(header.kind))) return;  // to one that has failed
   auto context = contexts_.find(header.context);
   if (context != contexts_.end() && !context->second->broken.ok()) return;
   operations_.keep_early(peer, header, payload);
@@ -107,12 +111,59 @@ void Engine::on_complete(uint64_t token, Status status) {
     operation->on_complete(OperationTable::edge_of(token), std::move(status));
 }
 
+// ---- Posted sends
+
+void Engine::take_grant(int peer, const MessageHeader& header, std::span<const std::byte> payload) {
+  Grant grant{0};
+  std::memcpy(&grant, payload.data(), std::min(payload.size(), sizeof grant));
+  const auto most = static_cast<uint32_t>(transport_->limits().sgl.max_batch_wrs);
+  if (grant.wrs < 1 || grant.wrs > most)
+    return fail_peer(peer, error(SGLCOLL_ERR_PEER_FAILED, "rank {} grants {} requests: 1 to {} are possible",
+                                 peer, grant.wrs, most));
+  granted_[peer].push_back({header.context, header.sequence, header.tag, grant.wrs});
+  ++granted_count_;
+}
+
+bool Engine::post_granted() {
+  bool moved = false;
+  for (auto& [peer, queue] : granted_) {
+    while (!queue.empty() && post_granted(peer, queue.front()) == Post::done) {
+      queue.pop_front();
+      --granted_count_;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+// What has been granted is used up even if its operation is gone or has failed: the peer
+// waits for it, and the next batch needs its own receives.
+Post Engine::post_granted(int peer, const Granted& granted) {
+  if (Operation* operation = operations_.find(granted.context, granted.sequence)) {
+    Post posted = operation->post_granted(peer, granted.tag, granted.wrs);
+    if (posted != Post::failed) return posted;
+  }
+  return post_nothing(peer, granted.wrs);
+}
+
+Post Engine::post_nothing(int peer, uint32_t wrs) {
+  Batch batch;
+  batch.wrs.assign(wrs, {TransferShape::send_receive, 0, 0, 0, 0, 0, 0, WhyCut::end});
+  Result<Post> posted = transport_->post_send(peer, batch, View{}, kNoToken);
+  // A peer that cannot be sent to is failing, which flushes its receives.
+  return posted.ok() ? posted.value() : Post::done;
+}
+
 // ---- Failure
 
 void Engine::on_peer_failed(int peer, Status status) {
   for (auto& [id, context] : contexts_)
     if (context->broken.ok() && context->rank_of(peer) >= 0) context->broken = status.copy();
   std::erase_if(outgoing_, [peer](const Outgoing& message) { return message.peer == peer; });
+  if (auto queue = granted_.find(peer); queue != granted_.end()) {
+    granted_count_ -= queue->second.size();
+    granted_.erase(queue);
+  }
   std::vector<Operation*> running = operations_.active();
   for (Operation* operation : running) operation->on_peer_failed(peer, status);
 }
@@ -148,16 +199,24 @@ void Engine::take_abandon(int peer, const MessageHeader& header,
 }
 
 void Engine::send_later(int peer, const MessageHeader& header, std::span<const std::byte> payload) {
+  auto same_peer = [peer](const Outgoing& message) { return message.peer == peer; };
+  if (std::ranges::none_of(outgoing_, same_peer) && send_now(peer, header, payload)) return;
   outgoing_.push_back({peer, header, {payload.begin(), payload.end()}});
-  flush_outgoing();
+}
+
+bool Engine::send_now(int peer, const MessageHeader& header, std::span<const std::byte> payload) {
+  if (outgoing_run_.size() != header.bytes) outgoing_run_ = Layout::run(0, header.bytes);
+  View view{const_cast<std::byte*>(payload.data()), &outgoing_run_, 0, header.bytes};
+  return transport_->send_message(peer, header, payload.empty() ? nullptr : &view) != Post::busy;
 }
 
 bool Engine::flush_outgoing() {
+  crowded_.clear();
   auto gone = [this](const Outgoing& message) {
-    Layout run = Layout::run(0, message.header.bytes);
-    View view{const_cast<std::byte*>(message.payload.data()), &run, 0, message.header.bytes};
-    return transport_->send_message(message.peer, message.header,
-                                    message.payload.empty() ? nullptr : &view) != Post::busy;
+    if (std::ranges::find(crowded_, message.peer) != crowded_.end()) return false;
+    if (send_now(message.peer, message.header, message.payload)) return true;
+    crowded_.push_back(message.peer);
+    return false;
   };
   return std::erase_if(outgoing_, gone) > 0;
 }

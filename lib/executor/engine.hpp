@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -72,7 +73,8 @@ class Engine final : private TransportSink {
   void fail_peer(int world_rank, Status why);
   int active_operations() const { return static_cast<int>(operations_.active().size()); }
 
-  // Sends a message that the caller does not wait with, now or when there is room.
+  // Sends a message that the caller does not wait with, now or when there is room; those to
+  // one peer keep their order.
   void send_later(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   // Memory of a failed operation that peers may still read: it is released at the end.
   void keep_exposed(const RemoteMemory& memory) { left_exposed_.push_back(memory); }
@@ -83,11 +85,20 @@ class Engine final : private TransportSink {
     MessageHeader header;
     std::vector<std::byte> payload;
   };
+  // Receives that a peer has posted for a batch of ours.
+  struct Granted {
+    uint32_t context, sequence, tag, wrs;
+  };
   void on_message(int peer, const MessageHeader& header, std::span<const std::byte> payload) override;
   void on_complete(uint64_t token, Status status) override;
   void on_peer_failed(int peer, Status status) override;
   void take_abandon(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   bool flush_outgoing();
+  bool send_now(int peer, const MessageHeader& header, std::span<const std::byte> payload);
+  void take_grant(int peer, const MessageHeader& header, std::span<const std::byte> payload);
+  bool post_granted();
+  Post post_granted(int peer, const Granted& granted);
+  Post post_nothing(int peer, uint32_t wrs);
   void check_timeout();
 
   std::unique_ptr<Transport> transport_;
@@ -99,6 +110,11 @@ class Engine final : private TransportSink {
   // Why contexts that this rank has not made yet can not be used.
   std::unordered_map<uint32_t, Status> broken_before_;
   std::vector<Outgoing> outgoing_;
+  Layout outgoing_run_;       // scratch of send_now
+  std::vector<int> crowded_;  // scratch of flush_outgoing
+  // By peer: batches go in the order of the grants, whatever operations they are of.
+  std::unordered_map<int, std::deque<Granted>> granted_;
+  size_t granted_count_ = 0;
   std::vector<RemoteMemory> left_exposed_;
   int64_t last_progress_ns_ = 0;
 };

@@ -77,7 +77,7 @@ bool Operation::advance_failed() {
   if (now_ns() - failed_at_ns_ < engine_.options().quiesce_ns) return false;
   failed_at_ns_ = INT64_MAX;  // once
   for (size_t i = 0; i < edges_.size(); ++i)
-    if (peer_may_write(edges_[i]))
+    if (peer_may_write(edges_[i]) || edges_[i].in_flight > 0)
       engine_.fail_peer(world_peer(static_cast<int>(i)),
                         error(SGLCOLL_ERR_PEER_FAILED, "rank {} did not answer after {}",
                               plan_->edges[i].peer, status_.text()));

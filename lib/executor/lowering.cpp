@@ -3,10 +3,18 @@
 #include <algorithm>
 
 namespace sgl {
+namespace {
+
+// Whether batches can have packed SGEs, so that one side may have short runs.
+bool packs(const TransportLimits& limits) {
+  return limits.sgl_rules.pack_below_bytes > 0;
+}
+
+}  // namespace
 
 const char* path_name(Path path) {
-  static constexpr const char* kNames[kPathCount] = {"eager",      "push", "map",
-                                                     "read-lists", "read", "write"};
+  static constexpr const char* kNames[kPathCount] = {"eager", "push",  "map", "read-lists",
+                                                     "read",  "write", "send"};
   return kNames[static_cast<int>(path)];
 }
 
@@ -21,13 +29,23 @@ bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool map
 
 Path bulk_path(const TransportLimits& limits, const View& local, const View& remote,
                bool reachable) {
-  const bool long_runs = runs_are_long(limits, *local.layout, false) &&
-                         runs_are_long(limits, *remote.layout, false);
-  if (!long_runs) return Path::push;
+  const bool long_here = runs_are_long(limits, *local.layout, false);
+  const bool long_there = runs_are_long(limits, *remote.layout, false);
+  // Short runs on both sides are copied twice in any case, for which messages are as good.
+  if (!long_here && !long_there) return Path::push;
+  if (!packs(limits) && !(long_here && long_there)) return Path::push;
   if (limits.two_sided_lists && reachable) return Path::read_lists;
   if (limits.can_read && contiguous_address(remote)) return Path::read;
   if (limits.can_write && contiguous_address(local)) return Path::write;
-  return Path::push;
+  return limits.can_send ? Path::send : Path::push;
+}
+
+bool worth_describing(const TransportLimits& limits, const Layout& layout, bool mappable) {
+  return packs(limits) || runs_are_long(limits, layout, mappable);
+}
+
+bool receiver_packs(const TransportLimits& limits, const View& local) {
+  return !runs_are_long(limits, *local.layout, false);
 }
 
 TransferShape shape_of(Path path) {
@@ -41,8 +59,8 @@ TransferShape shape_of(Path path) {
   }
 }
 
-SglRules transfer_rules() {
-  return {};
+SglRules transfer_rules(const TransportLimits& limits) {
+  return limits.sgl_rules;
 }
 
 }  // namespace sgl

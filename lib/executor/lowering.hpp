@@ -16,8 +16,9 @@ enum class Path : uint8_t {
   read_lists,  // the receiver reads, with lists on both sides
   read,        // the receiver reads one range of the sender into its list
   write,       // the sender writes its list into one range of the receiver
+  send,        // the sender's list goes into a list that the receiver has posted
 };
-inline constexpr int kPathCount = 6;
+inline constexpr int kPathCount = 7;
 const char* path_name(Path path);
 
 // Whether the payload travels inside the first message.
@@ -32,9 +33,14 @@ bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool map
 Path bulk_path(const TransportLimits& limits, const View& local, const View& remote,
                bool reachable);
 
-// The shape of the batches of read_lists, read and write.
+// Whether the receiver needs to know the layout of the memory that a sender offers.
+bool worth_describing(const TransportLimits& limits, const Layout& layout, bool mappable);
+// Path::send: which end's side may have packed SGEs. At the receiver, `local` as above.
+bool receiver_packs(const TransportLimits& limits, const View& local);
+
+// The shape of the batches of read_lists, read, write and send.
 TransferShape shape_of(Path path);
 // The rules that these batches are compiled by.
-SglRules transfer_rules();
+SglRules transfer_rules(const TransportLimits& limits);
 
 }  // namespace sgl

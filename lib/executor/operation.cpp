@@ -71,6 +71,7 @@ void Operation::start(uint32_t sequence) {
   for (EdgeState& edge : edges_) {
     edge.phase = EdgePhase::idle;
     edge.has_offer = edge.has_payload = edge.exposed = edge.batch_ready = false;
+    edge.answer_ready = false;
     edge.holds_source = edge.consumed = edge.abandoned_by_peer = false;
     edge.in_flight = 0;
     edge.moved = 0;
@@ -169,12 +170,17 @@ Post Operation::send_struct(int edge, MessageKind kind, const void* data, int64_
   return send(edge, kind, &payload, bytes);
 }
 
+void Operation::send_in_order(int edge, MessageKind kind, const void* data, int64_t bytes) {
+  MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag, static_cast<uint16_t>(kind),
+                       static_cast<uint16_t>(bytes)};
+  engine_.send_later(world_peer(edge), header, {static_cast<const std::byte*>(data), static_cast<size_t>(bytes)});
+  ++engine_.counters().messages;
+}
+
 void Operation::deliver(int world_rank, const MessageHeader& header, std::span<const std::byte> payload) {
   int rank = context_.rank_of(world_rank);
   auto kind = static_cast<MessageKind>(header.kind);
-  bool answers = kind == MessageKind::ask_push || kind == MessageKind::ask_write ||
-                 kind == MessageKind::fetched;
-  int edge = rank < 0 ? -1 : plan_->find_edge(rank, header.tag, answers);
+  int edge = rank < 0 ? -1 : plan_->find_edge(rank, header.tag, is_answer(kind));
   if (!status_.ok()) return deliver_to_failed(edge, kind);
   if (edge < 0)
     return fail(error(SGLCOLL_ERR_MISMATCH,
@@ -195,6 +201,7 @@ void Operation::deliver(int world_rank, const MessageHeader& header, std::span<c
       break;
     case MessageKind::abandoned: break;  // of an earlier failure
     case MessageKind::layout:
+    case MessageKind::grant:
     case MessageKind::abandon: break;  // the engine's
     default: take_answer(edge, kind, payload); break;
   }
@@ -221,6 +228,8 @@ bool Operation::advance_edge(int edge) {
     case EdgePhase::pushing: return push(edge);
     case EdgePhase::writing:
     case EdgePhase::reading: return post_batches(edge);
+    case EdgePhase::posting_sends: return finish_sends(edge);
+    case EdgePhase::posting_receives: return post_receives(edge);
     case EdgePhase::notifying: return notify(edge);
     case EdgePhase::answering: return send_answer(edge);
     case EdgePhase::releasing: return release_source(edge);

@@ -55,11 +55,13 @@ enum class EdgePhase : uint8_t {
   awaiting_answer, // send: offered
   pushing,         // send: fragments going out
   writing,         // send: batches to the receiver's memory
+  posting_sends,   // send: a batch for each grant
   notifying,       // send: `written` to be sent
   awaiting_data,   // receive: nothing has come yet
   answering,       // receive: an answer to the offer is to be sent
   receiving,       // receive: fragments, or the peer's writes, are coming
   reading,         // receive: batches from the sender's memory
+  posting_receives, // receive: receives are posted and granted, the peer sends into them
   available,       // receive, operand: the bytes can be read in place (eager or mapped)
   releasing,       // receive: `fetched` to be sent
   done,
@@ -73,11 +75,14 @@ struct EdgeState {
   bool has_payload = false;   // early eager payload in `early`
   bool exposed = false;
   bool batch_ready = false;   // a compiled batch waits for room
+  bool answer_ready = false;  // answering with lists: they are compiled
+  bool turned_around = false; // the peer's is the side that may pack
   bool holds_source = false;  // available: in the sender's memory, which waits for `fetched`
   bool consumed = false;      // the reduction has read it
   bool abandoned_by_peer = false;  // the peer waits to hear that nothing is on the way
   int in_flight = 0;          // posted batches
   int64_t moved = 0;          // payload bytes
+  int64_t batch_packed = 0;   // bytes of `batch` that one of the two ends packs
   Offer offer{};
   RemoteMemory memory{};      // ours, exposed
   View in_place;              // available: where the operand's bytes are
@@ -115,6 +120,9 @@ class Operation {
   // Called by the engine.
   void deliver(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   void on_complete(int edge, Status status);
+  // Posts the batch of `wrs` requests whose receives the peer has granted. Failed: it can
+  // not be, and the operation has failed.
+  Post post_granted(int world_rank, uint32_t tag, uint32_t wrs);
   // Goes on with edges that had no room; returns whether any moved.
   bool advance();
   // Ends the run with an error. It goes on `running` while transfers are on the way.
@@ -142,6 +150,8 @@ class Operation {
   int world_peer(int edge) const;
   Post send(int edge, MessageKind kind, const View* payload, int64_t bytes);
   Post send_struct(int edge, MessageKind kind, const void* data, int64_t bytes);
+  // Now or later, but before what is sent to the peer in this way after it.
+  void send_in_order(int edge, MessageKind kind, const void* data, int64_t bytes);
   // Goes on with an edge; polls it later when there is no room now.
   void drive(int edge);
   // True: this phase needs no more polling.
@@ -161,7 +171,7 @@ class Operation {
   void start_send(int edge);
   bool send_first(int edge);
   Post send_offer(int edge);
-  bool expose(int edge, const View& memory, bool write);
+  Status expose(int edge, const View& memory, bool write);
   // Names the layout in the offer, sending it first if need be; false: no room.
   bool describe_layout(int edge, const Layout& layout, Offer* offer);
   bool push(int edge);
@@ -179,10 +189,22 @@ class Operation {
   void begin_read(int edge, Path path);
   void compile(int edge, Path path);
   bool post_batches(int edge);
+  void count_batch(int edge);
   void begin_ask(int edge, MessageKind kind);
   bool send_answer(int edge);
+  bool answer_with_place(int edge);
   bool release_source(int edge);
   void data_landed(int edge);
+
+  // two_sided.cpp
+  void compile_lists(int edge);
+  bool next_batch(int edge);
+  bool answer_with_lists(int edge);
+  bool push_instead(int edge);
+  Result<Post> post_receive(int edge);
+  void grant(int edge);
+  bool post_receives(int edge);
+  bool finish_sends(int edge);
 
   // reduce_step.cpp
   bool operands_ready(const PlanStep& step) const;

@@ -85,11 +85,21 @@ void Operation::take_offer(int edge) {
   const Transport& transport = *engine_.transport();
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
-  const Path path = bulk_path(transport.limits(), view(plan_->edges[edge].slice), remote_view(edge),
+  const View here = view(plan_->edges[edge].slice);
+  const Path path = bulk_path(transport.limits(), here, remote_view(edge),
                               transport.reachable(state.offer.memory));
-  if (path == Path::push) return begin_ask(edge, MessageKind::ask_push);
-  if (path == Path::write) return begin_ask(edge, MessageKind::ask_write);
-  begin_read(edge, path);
+  switch (path) {
+    case Path::read_lists:
+    case Path::read:
+      return begin_read(edge, path);
+    case Path::write:
+      return begin_ask(edge, MessageKind::ask_write);
+    case Path::send:
+      state.offer.receiver_packs = receiver_packs(transport.limits(), here);
+      return begin_ask(edge, MessageKind::ask_send);
+    default:
+      return begin_ask(edge, MessageKind::ask_push);
+  }
 }
 
 View Operation::remote_view(int edge) const {
@@ -132,8 +142,9 @@ void Operation::begin_read(int edge, Path path) {
 
 void Operation::compile(int edge, Path path) {
   EdgeState& state = edges_[edge];
+  const TransportLimits& limits = engine_.transport()->limits();
   state.compiler.emplace(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
-                         engine_.transport()->limits().sgl, transfer_rules());
+                         limits.sgl, transfer_rules(limits));
   state.batch_ready = false;
 }
 
@@ -141,11 +152,11 @@ void Operation::compile(int edge, Path path) {
 bool Operation::post_batches(int edge) {
   EdgeState& state = edges_[edge];
   const uint64_t token = OperationTable::token(*this, edge);
-  std::byte* base = view(plan_->edges[edge].slice).base;
+  const View local = view(plan_->edges[edge].slice);
   while (state.batch_ready || state.compiler->next(&state.batch)) {
     state.batch_ready = true;
     ++state.in_flight;  // before posting: the completion may come at once
-    Post posted = engine_.transport()->post(world_peer(edge), state.batch, base, state.offer.memory, token);
+    Post posted = engine_.transport()->post(world_peer(edge), state.batch, local, state.offer.memory, token);
     if (posted != Post::done) {
       --state.in_flight;
       if (posted == Post::failed) {
@@ -154,15 +165,10 @@ bool Operation::post_batches(int edge) {
       }
       return false;
     }
-    state.batch_ready = false;
-    state.moved += state.batch.bytes;
-    sglcoll_counters& counters = engine_.counters();
-    ++counters.batches;
-    counters.work_requests += state.batch.wrs.size();
-    counters.segments += state.batch.local.size() + state.batch.remote.size();
+    engine_.counters().bytes_direct += static_cast<uint64_t>(state.batch.bytes - packed_bytes(state.batch));
+    count_batch(edge);
   }
   if (state.in_flight > 0) return false;
-  engine_.counters().bytes_direct += static_cast<uint64_t>(plan_->edges[edge].slice.length);
   if (state.phase == EdgePhase::writing) {
     state.phase = EdgePhase::notifying;
     return notify(edge);
@@ -170,6 +176,18 @@ bool Operation::post_batches(int edge) {
   engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
   state.phase = EdgePhase::releasing;
   return release_source(edge);
+}
+
+// Of a batch that has been posted.
+void Operation::count_batch(int edge) {
+  EdgeState& state = edges_[edge];
+  state.batch_ready = false;
+  state.moved += state.batch.bytes;
+  sglcoll_counters& counters = engine_.counters();
+  counters.bytes_packed += static_cast<uint64_t>(packed_bytes(state.batch));
+  ++counters.batches;
+  counters.work_requests += state.batch.wrs.size();
+  counters.segments += state.batch.local.size() + state.batch.remote.size();
 }
 
 void Operation::on_complete(int edge, Status status) {
@@ -186,14 +204,18 @@ void Operation::begin_ask(int edge, MessageKind kind) {
 
 bool Operation::send_answer(int edge) {
   EdgeState& state = edges_[edge];
-  if (state.answer == MessageKind::ask_push) {
-    if (send(edge, MessageKind::ask_push, nullptr, 0) != Post::done) return false;
-    state.phase = EdgePhase::receiving;
-    return true;
-  }
+  if (state.answer == MessageKind::ask_write) return answer_with_place(edge);
+  if (state.answer == MessageKind::ask_send) return answer_with_lists(edge);
+  if (send(edge, MessageKind::ask_push, nullptr, 0) != Post::done) return false;
+  state.phase = EdgePhase::receiving;
+  return true;
+}
+
+bool Operation::answer_with_place(int edge) {
+  EdgeState& state = edges_[edge];
   View target = view(plan_->edges[edge].slice);
-  if (!expose(edge, target, true)) return true;
-  Offer place{state.memory, target.offset, 0, OfferedLayout::opaque};
+  if (!expose(edge, target, true).ok()) return push_instead(edge);
+  Offer place{state.memory, target.offset, 0, OfferedLayout::opaque, 0};
   // Only a contiguous slice is asked for, so its own run describes it.
   place.layout = OfferedLayout::contiguous;
   place.payload_offset = 0;

@@ -43,25 +43,26 @@ Post Operation::send_offer(int edge) {
   EdgeState& state = edges_[edge];
   Transport& transport = *engine_.transport();
   View source = view(plan_->edges[edge].slice);
-  if (!expose(edge, source, false)) return Post::failed;
-  Offer offer{state.memory, source.offset, 0, OfferedLayout::opaque};
-  bool useful = transport.reachable(state.memory) &&
-                runs_are_long(transport.limits(), *source.layout, transport.mappable(state.memory));
+  if (Status exposed = expose(edge, source, false); !exposed.ok()) {
+    fail_edge(edge, std::move(exposed));
+    return Post::failed;
+  }
+  Offer offer{state.memory, source.offset, 0, OfferedLayout::opaque, 0};
+  bool useful =
+      transport.reachable(state.memory) &&
+      worth_describing(transport.limits(), *source.layout, transport.mappable(state.memory));
   if (useful && !describe_layout(edge, *source.layout, &offer)) return Post::busy;
   return send_struct(edge, MessageKind::offer, &offer, sizeof offer);
 }
 
-bool Operation::expose(int edge, const View& memory, bool write) {
+Status Operation::expose(int edge, const View& memory, bool write) {
   EdgeState& state = edges_[edge];
-  if (state.exposed) return true;
+  if (state.exposed) return {};
   Result<RemoteMemory> exposed = engine_.transport()->expose(memory, write);
-  if (!exposed.ok()) {
-    fail_edge(edge, std::move(exposed.status()));
-    return false;
-  }
+  if (!exposed.ok()) return std::move(exposed.status());
   state.memory = exposed.value();
   state.exposed = true;
-  return true;
+  return {};
 }
 
 bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
@@ -91,14 +92,20 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
     case MessageKind::ask_push:
       state.phase = EdgePhase::pushing;
       return drive(edge);
+    case MessageKind::ask_send:
     case MessageKind::ask_write: {
       if (payload.size() != sizeof(Offer))
         return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "an answer of {} bytes is not an offer", payload.size()));
       std::memcpy(&state.offer, payload.data(), sizeof(Offer));
       if (!remote_layout_known(edge))
         return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "the place to write to has an unknown layout"));
-      state.phase = EdgePhase::writing;
-      compile(edge, Path::write);
+      if (kind == MessageKind::ask_send) {
+        state.phase = EdgePhase::posting_sends;
+        compile_lists(edge);
+      } else {
+        state.phase = EdgePhase::writing;
+        compile(edge, Path::write);
+      }
       return drive(edge);
     }
     default: return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "message kind {} is no answer", static_cast<int>(kind)));

@@ -12,6 +12,8 @@ enum class MessageKind : uint16_t {
   offer,          // sender: Offer; the data waits to be fetched or asked for
   ask_push,       // receiver's answer: send it as fragments
   ask_write,      // receiver's answer: Offer of the place to write to
+  ask_send,       // receiver's answer: Offer of the lists that posted sends will meet
+  grant,          // receiver: Grant; the receives of one more batch are posted
   fetched,        // receiver's answer: it has read the data, the source is free
   fragment,       // sender: the next bytes, in order
   written,        // sender: all writes are done and visible
@@ -19,6 +21,12 @@ enum class MessageKind : uint16_t {
   abandon,        // the operation has failed here: AbandonHead and the text why
   abandoned,      // answer: nothing of this edge is on the way from here any more
 };
+
+// Whether it comes from an edge's receiving end, to a send that has begun.
+constexpr bool is_answer(MessageKind kind) {
+  return kind == MessageKind::ask_push || kind == MessageKind::ask_write ||
+         kind == MessageKind::ask_send || kind == MessageKind::fetched;
+}
 
 enum class OfferedLayout : uint32_t {
   contiguous,  // one run: layout_hash is the offset of its first byte from the base
@@ -31,6 +39,11 @@ struct Offer {
   int64_t payload_offset;  // of the slice in the layout's payload
   uint64_t layout_hash;
   OfferedLayout layout;
+  uint32_t receiver_packs;  // ask_send: the side of the lists that may have packed SGEs
+};
+
+struct Grant {
+  uint32_t wrs;  // requests of the batch
 };
 
 struct AbandonHead {

@@ -61,6 +61,22 @@ void Batch::clear() {
   why = WhyCut::end;
 }
 
+int64_t packed_bytes(const Batch& batch) {
+  int64_t bytes = 0;
+  for (const PackedPiece& piece : batch.packed) bytes += piece.bytes;
+  return bytes;
+}
+
+void turn_around(Batch* batch) {
+  std::swap(batch->local, batch->remote);
+  for (WorkRequest& request : batch->wrs) {
+    std::swap(request.first_local, request.first_remote);
+    std::swap(request.local_count, request.remote_count);
+  }
+  batch->packed.clear();
+  batch->slot_bytes = 0;
+}
+
 BatchCompiler::BatchCompiler(const View& local, const View& remote, TransferShape shape,
                              const SglLimits& limits, const SglRules& rules) {
   reset(local, remote, shape, limits, rules);

@@ -112,6 +112,13 @@ class BatchCompiler {
   size_t max_batch_wrs_ = 1;
 };
 
+// Payload bytes in packed SGEs.
+int64_t packed_bytes(const Batch& batch);
+
+// The batch as the other end of a send_receive transfer has it: the lists are exchanged,
+// and what was packed is not this end's business any more.
+void turn_around(Batch* batch);
+
 // The packed SGEs' bytes, between the local view (the one that was compiled) and
 // the slot of batch.slot_bytes bytes: before a write or send, after a read or receive.
 void fill_slot(const Batch& batch, const View& local, std::byte* slot);

@@ -31,6 +31,9 @@ struct MessageHeader {
 
 enum class Post : uint8_t { done, busy, failed };
 
+// For batches whose completion nobody waits for.
+inline constexpr uint64_t kNoToken = UINT64_MAX;
+
 // How a peer names memory of ours: opaque to all but the backend that made it.
 struct RemoteMemory {
   uint64_t address = 0;
@@ -48,8 +51,9 @@ struct TransportLimits {
                                   // TransferShape::send_receive, the local list is filled
   bool can_send = false;          // post_send() and post_receive()
   bool registers_memory = false;  // what peers reach, and what a batch lists, is registered first
-  SglLimits sgl;
-  // Transfers with shorter runs (average, either side) are better pushed as messages.
+  SglLimits sgl;                  // with can_send the same on all ranks
+  SglRules sgl_rules;             // packs only if post() and the others take packed SGEs
+  // A side whose runs are shorter (average) is better copied than given SGEs.
   int64_t bulk_min_run_bytes = 0;
 };
 
@@ -91,15 +95,19 @@ class Transport {
   virtual std::byte* map(int peer, const RemoteMemory& memory, int64_t lowest, int64_t highest) = 0;
 
   // Posts a compiled batch to the peer's exposed memory: offsets of batch.local from
-  // `local_base`, of batch.remote from `remote`. on_complete(token) follows once all
-  // of it is done (may be inside this call's thread during progress()). `batch` may be
-  // reused on return.
-  virtual Post post(int peer, const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
+  // the base of `local`, the view that was compiled, of batch.remote from `remote`.
+  // on_complete(token) follows once all of it is done (may be inside this call's thread
+  // during progress()). `batch` and the view, but not its memory, may be reused on return.
+  virtual Post post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
                     uint64_t token) = 0;
-  // Two-sided bulk: the n-th post_receive from a peer takes its n-th post_send; each
-  // is one batch with the same WR boundaries on both sides (only batch.local is used).
-  virtual Post post_receive(int peer, const Batch& batch, std::byte* local_base, uint64_t token) = 0;
-  virtual Post post_send(int peer, const Batch& batch, std::byte* local_base, uint64_t token) = 0;
+  // Two-sided bulk: the n-th WR of all post_receives from a peer takes the n-th of all of
+  // its post_sends, of which both ends know the boundaries (only batch.local is used). Give
+  // done or busy, or why the batch can not be posted. A send must follow its receive; one
+  // whose lists are empty uses the receive up, which then completes with an error.
+  virtual Result<Post> post_receive(int peer, const Batch& batch, const View& local,
+                                    uint64_t token) = 0;
+  virtual Result<Post> post_send(int peer, const Batch& batch, const View& local,
+                                 uint64_t token) = 0;
 
   // Delivers what has arrived and completed; returns how many events that were.
   virtual int progress(TransportSink& sink) = 0;

@@ -2,6 +2,7 @@
 // this process.
 #include "api/oracle.hpp"
 #include "api/thread_world.hpp"
+#include "api/typed_buffer.hpp"
 #include "collectives/builder.hpp"
 
 #include <cstdlib>
@@ -33,7 +34,7 @@ bool supported(const Builder& builder, int size) {
   return fits(builder, problem);
 }
 
-class OnSim : public testing::TestWithParam<int> {
+class OnSim : public testing::Test {
  protected:
   void SetUp() override { setenv("SGLCOLL_TRANSPORT", "sim", 1); }
   void TearDown() override {
@@ -42,13 +43,15 @@ class OnSim : public testing::TestWithParam<int> {
   }
 };
 
-TEST_P(OnSim, DefaultAlgorithms) {
+class OnSimRanks : public OnSim, public testing::WithParamInterface<int> {};
+
+TEST_P(OnSimRanks, DefaultAlgorithms) {
   on_threads(GetParam(), [](sglcoll_comm world) {
     for (const NamedCheck& named : kChecks) check_everything(world, named);
   });
 }
 
-TEST_P(OnSim, EveryAlgorithm) {
+TEST_P(OnSimRanks, EveryAlgorithm) {
   for (const Builder& builder : all_builders()) {
     const std::string collective = collective_name(builder.collective);
     if (!supported(builder, GetParam())) continue;
@@ -62,8 +65,82 @@ TEST_P(OnSim, EveryAlgorithm) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, OnSim, testing::ValuesIn(kThreadCounts),
+INSTANTIATE_TEST_SUITE_P(Ranks, OnSimRanks, testing::ValuesIn(kThreadCounts),
                          [](const auto& ranks) { return "Of" + std::to_string(ranks.param); });
+
+// ---- Shapes: which one is taken shows in who posts, and who copies
+
+struct Shape {
+  const char* name;
+  int64_t sender_run, receiver_run;  // int32s in a run; 0: one run
+  bool sender_posts, receiver_posts;
+  bool sender_packs, receiver_packs;
+};
+
+constexpr int64_t kShapeCount = 24 << 10;  // int32s
+
+sglcoll_type type_of_runs(int64_t run) {
+  constexpr int64_t kGap = 16;
+  sglcoll_type type = nullptr;
+  if (run == 0)
+    EXPECT_OK(sglcoll_type_contiguous(kShapeCount, SGLCOLL_INT32, &type));
+  else
+    EXPECT_OK(sglcoll_type_vector(kShapeCount / run, run, run + kGap, SGLCOLL_INT32, &type));
+  EXPECT_OK(sglcoll_type_commit(&type));
+  return type;
+}
+
+void check_shape(sglcoll_comm world, const Shape& shape) {
+  const bool sends = rank_of(world) == 0;
+  sglcoll_type type = type_of_runs(sends ? shape.sender_run : shape.receiver_run);
+  TypedBuffer buffer(type, 1);
+  Values values(kShapeCount);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i * 7 + 3);
+  buffer.fill(sends ? values : Values(kShapeCount));
+  sglcoll_counters before{}, after{};
+  EXPECT_OK(sglcoll_counters_get(world, &before));
+  ASSERT_OK(sglcoll_bcast(buffer.address(), 1, type, 0, world));
+  EXPECT_OK(sglcoll_counters_get(world, &after));
+  EXPECT_EQ(buffer.values(), values);
+  EXPECT_TRUE(buffer.gaps_untouched());
+  EXPECT_EQ(after.work_requests > before.work_requests, sends ? shape.sender_posts : shape.receiver_posts);
+  const bool packs = sends ? shape.sender_packs : shape.receiver_packs;
+  EXPECT_EQ(after.bytes_packed - before.bytes_packed, packs ? kShapeCount * sizeof(int32_t) : 0);
+  EXPECT_OK(sglcoll_type_free(&type));
+}
+
+TEST_F(OnSim, EveryShape) {
+  constexpr int64_t kLong = 512, kShort = 4;
+  constexpr Shape kShapes[] = {
+      {"sent into posted lists", kLong, 2 * kLong, true, true, false, false},
+      {"written", kLong, 0, true, false, false, false},
+      {"read", 0, kLong, false, true, false, false},
+      {"packed and sent", kShort, kLong, true, true, true, false},
+      {"sent and unpacked", kLong, kShort, true, true, false, true},
+      {"packed and written", kShort, 0, true, false, true, false},
+      {"read and unpacked", 0, kShort, false, true, false, true},
+      {"messages", kShort, kShort, false, false, true, true},
+  };
+  setenv("SGLCOLL_ALGORITHM", "bcast=binomial", 1);
+  on_threads(2, [&](sglcoll_comm world) {
+    for (const Shape& shape : kShapes) {
+      SCOPED_TRACE(shape.name);
+      check_shape(world, shape);
+    }
+  });
+  setenv("SGLCOLL_PACK_BELOW_BYTES", "0", 1);
+  on_threads(2, [&](sglcoll_comm world) {
+    for (Shape shape : kShapes) {
+      SCOPED_TRACE(std::string("without packing: ") + shape.name);
+      const bool one_run = shape.sender_run == 0 || shape.receiver_run == 0;
+      shape.sender_posts = shape.sender_run != 0;
+      shape.receiver_posts = !one_run || shape.sender_run == 0;
+      shape.sender_packs = shape.receiver_packs = false;
+      check_shape(world, shape);
+    }
+  });
+  unsetenv("SGLCOLL_PACK_BELOW_BYTES");
+}
 
 }  // namespace
 }  // namespace sgl::test

@@ -34,18 +34,20 @@ class FaultTransport final : public Transport {
     return inner_->map(peer, memory, lowest, highest);
   }
 
-  Post post(int peer, const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
+  Post post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
             uint64_t token) override {
     if (strikes(plan_.busy_probability)) return Post::busy;
-    return inner_->post(peer, batch, local_base, remote, token);
+    return inner_->post(peer, batch, local, remote, token);
   }
-  Post post_receive(int peer, const Batch& batch, std::byte* local_base, uint64_t token) override {
+  Result<Post> post_receive(int peer, const Batch& batch, const View& local,
+                            uint64_t token) override {
     if (strikes(plan_.busy_probability)) return Post::busy;
-    return inner_->post_receive(peer, batch, local_base, token);
+    return inner_->post_receive(peer, batch, local, token);
   }
-  Post post_send(int peer, const Batch& batch, std::byte* local_base, uint64_t token) override {
+  Result<Post> post_send(int peer, const Batch& batch, const View& local,
+                         uint64_t token) override {
     if (strikes(plan_.busy_probability)) return Post::busy;
-    return inner_->post_send(peer, batch, local_base, token);
+    return inner_->post_send(peer, batch, local, token);
   }
 
   int progress(TransportSink& sink) override {

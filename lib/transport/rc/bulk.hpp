@@ -1,7 +1,8 @@
-// BulkChannel: batches of reads and writes to one peer over a QP of its own.
+// BulkChannel: batches to and from one peer over a QP of its own.
 #pragma once
 
 #include "transport/rc/memory.hpp"
+#include "transport/rc/slots.hpp"
 #include "transport/transport.hpp"
 
 #include <deque>
@@ -9,10 +10,13 @@
 
 namespace sgl {
 
-// Room in the completion queue, shared by all bulk channels of a rank. A failing QP
-// completes every request, signalled or not, so each takes an entry.
-struct CompletionRoom {
-  int free = 0;
+// What the bulk channels of a rank share. Receives have a part of their own, of all that
+// is here, for they may wait for a peer that itself waits for a part to send with.
+struct BulkShare {
+  // Entries of the completion queue. A failing QP completes every request, signalled or
+  // not, so each takes one.
+  int free_completions = 0;
+  SlotPool slots;
 };
 
 class BulkChannel {
@@ -22,45 +26,66 @@ class BulkChannel {
     Status status;
   };
 
-  BulkChannel(Device& device, MemoryTable& memory, CompletionRoom& room, int queue_wrs)
+  // Queues of `queue_wrs` entries each.
+  BulkChannel(Device& device, MemoryTable& memory, BulkShare& sends, BulkShare& receives,
+              int queue_wrs)
       : device_(device),
         memory_(memory),
-        room_(room),
         queue_wrs_(queue_wrs),
-        free_wrs_(queue_wrs) {}
+        sends_{sends, queue_wrs, {}},
+        receives_{receives, queue_wrs, {}} {}
   ~BulkChannel();
   BulkChannel(const BulkChannel&) = delete;
   BulkChannel& operator=(const BulkChannel&) = delete;
 
   Status open();
   QpNumber qp() const { return qp_; }
-  int in_flight() const { return static_cast<int>(in_flight_.size()); }
+  int in_flight() const {
+    return static_cast<int>(sends_.in_flight.size() + receives_.in_flight.size());
+  }
 
-  // As Transport::post. Only the last request is signalled. A batch that the device
-  // refuses, or whose memory cannot be registered, gives the status in *refused.
-  Post post(const Batch& batch, std::byte* local_base, const RemoteMemory& remote, uint64_t token,
-            Status* refused);
+  // As those of Transport; an error when the device refuses the batch or its memory cannot
+  // be registered. Only the last request of a batch is signalled.
+  Result<Post> post(const Batch& batch, const View& local, const RemoteMemory& remote,
+                    uint64_t token);
+  Result<Post> post_send(const Batch& batch, const View& local, uint64_t token);
+  Result<Post> post_receive(const Batch& batch, const View& local, uint64_t token);
   // A completion of the QP: the batch that it ends, if it does.
-  std::optional<Finished> completed(DeviceCompletion& completion);
+  std::optional<Finished> completed(const DeviceCompletion& completion);
 
  private:
   struct InFlight {
     uint64_t token;
     int wrs;
+    int left;  // receives that have not completed
     LocalMemory memory;
+    PackSlot* slot;
     Status status;  // the first failure
   };
-  void fill_requests(const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
-                     uint32_t local_key);
-  void give_back(const InFlight& batch);
+  struct Queue {
+    BulkShare& share;
+    int free_wrs;
+    std::deque<InFlight> in_flight;  // in the order of posting, which is that of completion
+  };
+
+  Result<Post> post_requests(const Batch& batch, const View& local, const RemoteMemory& remote,
+                             uint64_t token);
+  Result<Post> prepare(const Batch& batch, const View& local, Queue& queue, InFlight* item);
+  Status take_memory(const Batch& batch, const View& local, InFlight* item);
+  void fill_sges(const Batch& batch, const View& local, const InFlight& item);
+  void fill_requests(const Batch& batch, const RemoteMemory& remote);
+  std::span<const DeviceSge> list_of(const WorkRequest& wr) const;
+  void note_failure(const DeviceCompletion& completion, InFlight& item);
+  Finished finish_front(Queue& queue);
+  void give_back(Queue& queue, const InFlight& item);
 
   Device& device_;
   MemoryTable& memory_;
-  CompletionRoom& room_;
-  int queue_wrs_, free_wrs_;
+  int queue_wrs_;
   QpNumber qp_ = 0;
-  std::deque<InFlight> in_flight_;  // in the order of posting, which is that of completion
-  std::vector<DeviceSge> sges_;     // scratch of post
+  Queue sends_, receives_;
+  std::deque<int64_t> expected_bytes_;  // of each posted receive
+  std::vector<DeviceSge> sges_;         // scratch of post
   std::vector<SendRequest> requests_;
 };
 

@@ -1,6 +1,7 @@
 // Setting up the connections of an RcTransport.
 #include "transport/rc/rc_transport.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace sgl {
@@ -12,7 +13,40 @@ struct ConnectionCard {
   QpAddress control, bulk;
 };
 
+// Both ends of a two-sided transfer cut it alike, so they need the same limits.
+struct LimitsCard {
+  int64_t send_sge, recv_sge, read_sge, batch_wrs;
+  int64_t message_bytes, slot_bytes, pack_below_bytes;
+};
+
 }  // namespace
+
+Status RcTransport::agree_on_limits(const RcBootstrap& bootstrap) {
+  SglLimits& sgl = limits_.sgl;
+  SglRules& rules = limits_.sgl_rules;
+  const LimitsCard mine{sgl.max_send_sge,      sgl.max_recv_sge,         sgl.max_read_sge,
+                        sgl.max_batch_wrs,     sgl.max_message_bytes,    sgl.max_batch_slot_bytes,
+                        rules.pack_below_bytes};
+  std::vector<std::byte> all;
+  SGL_TRY(bootstrap.allgather(std::as_bytes(std::span(&mine, 1)), &all));
+  auto lower = [](auto& limit, int64_t theirs) {
+    limit = static_cast<std::remove_reference_t<decltype(limit)>>(
+        std::min<int64_t>(limit, theirs));
+  };
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    LimitsCard theirs;
+    std::memcpy(&theirs, all.data() + rank * sizeof theirs, sizeof theirs);
+    lower(sgl.max_send_sge, theirs.send_sge);
+    lower(sgl.max_recv_sge, theirs.recv_sge);
+    lower(sgl.max_read_sge, theirs.read_sge);
+    lower(sgl.max_batch_wrs, theirs.batch_wrs);
+    lower(sgl.max_message_bytes, theirs.message_bytes);
+    lower(sgl.max_batch_slot_bytes, theirs.slot_bytes);
+    lower(rules.pack_below_bytes, theirs.pack_below_bytes);
+  }
+  set_short_runs(&limits_);
+  return {};
+}
 
 Status RcTransport::open() {
   SGL_TRY(open_completion_queue());
@@ -24,7 +58,8 @@ Status RcTransport::open() {
         ControlChannel::open(*device_, options_.control);
     if (!control.ok()) return std::move(control.status());
     peer.control = control.take();
-    peer.bulk = std::make_unique<BulkChannel>(*device_, memory_, room_, options_.bulk_wrs);
+    peer.bulk = 
+        std::make_unique<BulkChannel>(*device_, memory_, sends_, receives_, options_.bulk_wrs);
     SGL_TRY(peer.bulk->open());
     owners_[peer.control->qp()] = {&peer, false};
     owners_[peer.bulk->qp()] = {&peer, true};
@@ -32,7 +67,8 @@ Status RcTransport::open() {
   return {};
 }
 
-// Control completions have entries of their own; the bulk channels share the rest.
+// Control completions have entries of their own; sends and receives of the bulk channels
+// share one half each of the rest.
 Status RcTransport::open_completion_queue() {
   const auto peers = static_cast<int64_t>(peers_.size()) - 1;
   const int64_t control = peers * ControlChannel::completions(options_.control);
@@ -40,17 +76,18 @@ Status RcTransport::open_completion_queue() {
   if (options_.bulk_wrs < 1 || options_.batch_wrs < 1)
     return error(SGLCOLL_ERR_ARG, "bulk_wrs is {} and batch_wrs {}: both must be at least 1",
                  options_.bulk_wrs, options_.batch_wrs);
-  if (control + limits_.sgl.max_batch_wrs > most)
+  if (control + 2 * limits_.sgl.max_batch_wrs > most)
     return error(
         SGLCOLL_ERR_ARG,
         "the device's completion queue has {} entries: {} peers need {}; use fewer control slots",
-        most, peers, control + limits_.sgl.max_batch_wrs);
-  const int64_t entries = std::min(most, control + peers * options_.bulk_wrs);
-  room_.free = static_cast<int>(entries - control);
+        most, peers, control + 2 * limits_.sgl.max_batch_wrs);
+  const int64_t entries = std::min(most, control + 2 * peers * options_.bulk_wrs);
+  sends_.free_completions = receives_.free_completions = static_cast<int>((entries - control) / 2);
   return device_->open_completion_queue(static_cast<int>(std::max<int64_t>(entries, 1)));
 }
 
 Status RcTransport::connect(const RcBootstrap& bootstrap) {
+  SGL_TRY(agree_on_limits(bootstrap));
   Status opened = open();
   std::vector<ConnectionCard> mine(peers_.size());
   for (size_t rank = 0; rank < peers_.size(); ++rank) {

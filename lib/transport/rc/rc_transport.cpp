@@ -1,8 +1,16 @@
 #include "transport/rc/rc_transport.hpp"
 
+#include "base/settings.hpp"
+#include "sgl/cost_model.hpp"
+
 #include <algorithm>
 
 namespace sgl {
+
+void set_short_runs(TransportLimits* limits) {
+  const SglRules& rules = limits->sgl_rules;
+  limits->bulk_min_run_bytes = std::min(rules.pack_below_bytes, rules.pack_slot_bytes);
+}
 
 TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options) {
   TransportLimits limits;
@@ -10,12 +18,22 @@ TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options) 
   limits.max_message_bytes = options.control.message_bytes;
   limits.can_read = true;
   limits.can_write = true;
+  limits.can_send = true;
   limits.registers_memory = true;
   limits.sgl.max_send_sge = device.max_send_sge;
   limits.sgl.max_recv_sge = device.max_recv_sge;
   limits.sgl.max_read_sge = device.max_read_sge;
   limits.sgl.max_batch_wrs = std::min(options.batch_wrs, options.bulk_wrs);
   limits.sgl.max_message_bytes = device.max_message_bytes;
+  // One packed list at least must fit a slot.
+  const int sges = std::max({device.max_send_sge, device.max_recv_sge, device.max_read_sge});
+  limits.sgl.max_batch_slot_bytes = sges * slot_aligned(limits.sgl_rules.pack_slot_bytes);
+  limits.sgl_rules = rules_for(CostModel::device(), TransferShape::write_gather, limits.sgl);
+  const std::optional<int64_t> wanted = options.pack_below_bytes
+                                            ? options.pack_below_bytes
+                                            : setting_automatic("SGLCOLL_PACK_BELOW_BYTES");
+  if (wanted) limits.sgl_rules.pack_below_bytes = *wanted;
+  set_short_runs(&limits);
   return limits;
 }
 
@@ -26,6 +44,8 @@ RcTransport::RcTransport(std::unique_ptr<Device> device, int rank, int size,
       rank_(rank),
       options_(options),
       limits_(rc_limits(device_->limits(), options)),
+      sends_{0, {memory_, limits_.sgl.max_batch_slot_bytes, options.pack_slots}},
+      receives_{0, {memory_, limits_.sgl.max_batch_slot_bytes, options.pack_slots}},
       peers_(static_cast<size_t>(size)) {}
 
 RcTransport::~RcTransport() = default;
@@ -53,7 +73,7 @@ Post RcTransport::send_message(int peer, const MessageHeader& header, const View
 // ---- Bulk data
 
 // Memory that the device does not take is not reachable; peers then ask for messages in
-// place of a read. A place to write to has no such way out.
+// place of a read.
 Result<RemoteMemory> RcTransport::expose(const View& view, bool write) {
   const auto address = reinterpret_cast<uint64_t>(view.base);
   if (view.layout->empty()) return RemoteMemory{address, 0};
@@ -70,15 +90,35 @@ void RcTransport::release(const RemoteMemory& memory) {
 }
 
 // A refusal is told as the completion, for only that carries a text.
-Post RcTransport::post(int peer, const Batch& batch, std::byte* local_base,
+Post RcTransport::post(int peer, const Batch& batch, const View& local,
                        const RemoteMemory& remote, uint64_t token) {
   Peer* target = find_peer(peer);
   if (!target || target->stage != Stage::alive) return Post::failed;
-  Status refused;
-  Post posted = target->bulk->post(batch, local_base, remote, token, &refused);
-  if (posted != Post::failed) return posted;
-  refused_.push_back({token, std::move(refused)});
+  Result<Post> posted = target->bulk->post(batch, local, remote, token);
+  if (posted.ok()) return posted.value();
+  refused_.push_back({token, std::move(posted.status())});
   return Post::done;
+}
+
+Result<RcTransport::Peer*> RcTransport::live_peer(int rank) {
+  Peer* peer = find_peer(rank);
+  if (!peer || peer->stage != Stage::alive)
+    return error(SGLCOLL_ERR_PEER_FAILED, "rank {} is not connected any more", rank);
+  return peer;
+}
+
+Result<Post> RcTransport::post_receive(int peer, const Batch& batch, const View& local,
+                                       uint64_t token) {
+  Result<Peer*> source = live_peer(peer);
+  if (!source.ok()) return std::move(source.status());
+  return source.value()->bulk->post_receive(batch, local, token);
+}
+
+Result<Post> RcTransport::post_send(int peer, const Batch& batch, const View& local,
+                                    uint64_t token) {
+  Result<Peer*> target = live_peer(peer);
+  if (!target.ok()) return std::move(target.status());
+  return target.value()->bulk->post_send(batch, local, token);
 }
 
 int RcTransport::deliver_refused(TransportSink& sink) {

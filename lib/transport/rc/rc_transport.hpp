@@ -17,12 +17,17 @@ namespace sgl {
 
 struct RcOptions {
   ControlSizes control;
-  int bulk_wrs = 128;  // requests in flight to one peer
+  int bulk_wrs = 128;  // requests in flight to one peer, and receives from it
   int batch_wrs = 32;  // requests in one batch
+  // Shorter runs are copied, not given SGEs; 0: never. Unset: SGLCOLL_PACK_BELOW_BYTES.
+  std::optional<int64_t> pack_below_bytes;
+  int pack_slots = 8;  // batches in flight that have packed SGEs, each direction
 };
 
 // What a transport over a device with these limits can do.
 TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options);
+// What is packed is short.
+void set_short_runs(TransportLimits* limits);
 
 struct RcBootstrap {
   int rank = 0;
@@ -36,8 +41,8 @@ class RcTransport final : public Transport {
   RcTransport(std::unique_ptr<Device> device, int rank, int size, const RcOptions& options);
   ~RcTransport() override;
 
-  // Opens all QPs, then connects them by the addresses that the ranks exchange.
-  Status open();
+  // Agrees on limits, opens all QPs, then connects them by the addresses that the ranks
+  // exchange.
   Status connect(const RcBootstrap& bootstrap);
 
   const TransportLimits& limits() const override { return limits_; }
@@ -47,10 +52,12 @@ class RcTransport final : public Transport {
   bool reachable(const RemoteMemory& memory) const override { return memory.key != 0; }
   bool mappable(const RemoteMemory&) const override { return false; }
   std::byte* map(int, const RemoteMemory&, int64_t, int64_t) override { return nullptr; }
-  Post post(int peer, const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
+  Post post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
             uint64_t token) override;
-  Post post_receive(int, const Batch&, std::byte*, uint64_t) override { return Post::failed; }
-  Post post_send(int, const Batch&, std::byte*, uint64_t) override { return Post::failed; }
+  Result<Post> post_receive(int peer, const Batch& batch, const View& local,
+                            uint64_t token) override;
+  Result<Post> post_send(int peer, const Batch& batch, const View& local,
+                         uint64_t token) override;
   int progress(TransportSink& sink) override;
   void wait(int64_t max_ns) override;
   void fail_peer(int peer, Status why) override;
@@ -75,6 +82,9 @@ class RcTransport final : public Transport {
   static constexpr size_t kPolledAtOnce = 32;
 
   Peer* find_peer(int rank);
+  Result<Peer*> live_peer(int rank);
+  Status agree_on_limits(const RcBootstrap& bootstrap);
+  Status open();
   Status open_completion_queue();
   void note_disconnected();
   int handle(DeviceCompletion& completion, TransportSink& sink);
@@ -85,10 +95,10 @@ class RcTransport final : public Transport {
 
   std::unique_ptr<Device> device_;
   MemoryTable memory_;
-  CompletionRoom room_;
   int rank_;
   RcOptions options_;
   TransportLimits limits_;
+  BulkShare sends_, receives_;
   std::vector<Peer> peers_;  // by rank; this rank's has no channels
   std::unordered_map<QpNumber, QpOwner> owners_;
   std::array<DeviceCompletion, kPolledAtOnce> polled_;

@@ -152,7 +152,7 @@ bool ShmTransport::map_arena(ShmPeer& peer) {
 
 // The read is done here and now, for a batch is at most kCrossMemoryBytes; only so much
 // between two calls of progress(), so that messages keep flowing.
-Post ShmTransport::post(int peer, const Batch& batch, std::byte* local_base,
+Post ShmTransport::post(int peer, const Batch& batch, const View& local,
                         const RemoteMemory& remote, uint64_t token) {
   ShmPeer* target = find_peer(peer);
   if (!target || target->stage != ShmPeer::Stage::alive || !parts_.can_read) return Post::failed;
@@ -161,18 +161,18 @@ Post ShmTransport::post(int peer, const Batch& batch, std::byte* local_base,
   if (bytes_read_since_progress_ >= kCrossMemoryBytes) return Post::busy;
   uint64_t base = remote.address + (remote.key == kArenaKey ? target->arena_base : 0);
   CrossMemorySource source{target->rank, target->pid, base};
-  Status status = reader_.read(source, batch, local_base);
+  Status status = reader_.read(source, batch, local.base);
   bytes_read_since_progress_ += batch.bytes;
   if (!status.ok()) look_for_dead();
   completions_.push_back({token, std::move(status)});
   return Post::done;
 }
 
-Post ShmTransport::post_receive(int, const Batch&, std::byte*, uint64_t) {
-  return Post::failed;
+Result<Post> ShmTransport::post_receive(int, const Batch&, const View&, uint64_t) {
+  return error(SGLCOLL_ERR_UNSUPPORTED, "shared memory has no receives to post");
 }
-Post ShmTransport::post_send(int, const Batch&, std::byte*, uint64_t) {
-  return Post::failed;
+Result<Post> ShmTransport::post_send(int, const Batch&, const View&, uint64_t) {
+  return error(SGLCOLL_ERR_UNSUPPORTED, "shared memory has no sends to post");
 }
 
 void* ShmTransport::allocate(size_t bytes) {

@@ -58,10 +58,12 @@ class ShmTransport final : public Transport {
   bool reachable(const RemoteMemory& memory) const override;
   bool mappable(const RemoteMemory& memory) const override;
   std::byte* map(int peer, const RemoteMemory& memory, int64_t lowest, int64_t highest) override;
-  Post post(int peer, const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
+  Post post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
             uint64_t token) override;
-  Post post_receive(int peer, const Batch& batch, std::byte* local_base, uint64_t token) override;
-  Post post_send(int peer, const Batch& batch, std::byte* local_base, uint64_t token) override;
+  Result<Post> post_receive(int peer, const Batch& batch, const View& local,
+                            uint64_t token) override;
+  Result<Post> post_send(int peer, const Batch& batch, const View& local,
+                         uint64_t token) override;
   int progress(TransportSink& sink) override;
   void wait(int64_t max_ns) override;
   void fail_peer(int peer, Status why) override;

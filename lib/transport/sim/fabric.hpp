@@ -94,6 +94,9 @@ class SimFabric {
   Result<MemoryKeys> add_region(const SimRegion& region);
   void remove_region(const MemoryKeys& keys);
 
+  // From now on so many of a hundred fail.
+  void fail_registrations(int percent) { faults_.registration_percent = percent; }
+
   void activate(SimQueuePair& qp);
   void fail_qp(SimQueuePair& qp);
   // The rank's QPs end; their other ends fail and are reported as disconnected.

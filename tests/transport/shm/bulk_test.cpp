@@ -85,7 +85,7 @@ void random_reads(Transport& transport, int peer, const RemoteMemory& memory, in
                            random_list(random, bytes, 2 * shortest + random() % 5000), bytes);
     if (batch.local.size() > 1024 || batch.remote.size() > 1024) continue;
     std::vector<std::byte> target = pattern(static_cast<size_t>(2 * bytes), 18), expected = target;
-    ASSERT_EQ(transport.post(peer, batch, target.data(), memory, token), Post::done);
+    ASSERT_EQ(transport.post(peer, batch, View{target.data()}, memory, token), Post::done);
     copy_slowly(batch, expected.data(), source.data());
     Status status = complete(transport, sink, token);
     ASSERT_TRUE(status.ok()) << status.text();
@@ -123,7 +123,7 @@ TEST(ShmBulk, lists_longer_than_the_kernel_takes_are_read_in_several_calls) {
     std::vector<std::byte> target(2 * kBytes), expected(2 * kBytes);
     copy_slowly(batch, expected.data(), mine.data());
     ASSERT_EQ(
-        transport->post(1 - rank, batch, target.data(), memories[static_cast<size_t>(1 - rank)], 1),
+        transport->post(1 - rank, batch, View{target.data()}, memories[static_cast<size_t>(1 - rank)], 1),
         Post::done);
     EXPECT_TRUE(complete(*transport, sink, 1).ok());
     EXPECT_TRUE(target == expected);
@@ -165,10 +165,10 @@ TEST(ShmBulk, only_so_much_is_read_between_two_calls_of_progress) {
     const RemoteMemory& remote = memories[static_cast<size_t>(1 - rank)];
     // The peer reads from the same memory, into its own copy.
     std::vector<std::byte> target(static_cast<size_t>(bytes));
-    EXPECT_EQ(transport->post(1 - rank, batch, target.data(), remote, 1), Post::done);
-    EXPECT_EQ(transport->post(1 - rank, batch, target.data(), remote, 2), Post::busy);
+    EXPECT_EQ(transport->post(1 - rank, batch, View{target.data()}, remote, 1), Post::done);
+    EXPECT_EQ(transport->post(1 - rank, batch, View{target.data()}, remote, 2), Post::busy);
     EXPECT_EQ(transport->progress(sink), 1);
-    EXPECT_EQ(transport->post(1 - rank, batch, target.data(), remote, 2), Post::done);
+    EXPECT_EQ(transport->post(1 - rank, batch, View{target.data()}, remote, 2), Post::done);
     barrier(allgather);
   });
   EXPECT_TRUE(report.all_passed()) << report.text();
@@ -191,7 +191,7 @@ TEST(ShmBulk, unreadable_address_fails_by_name) {
       std::vector<Sge> remote = {{0, bytes, false}};
       if (split) remote = {{0, half, false}, {half, half, false}};
       Batch batch = batch_of({{0, bytes, false}}, remote, bytes);
-      ASSERT_EQ(transport->post(1 - rank, batch, target.data(),
+      ASSERT_EQ(transport->post(1 - rank, batch, View{target.data()},
                                 memories[static_cast<size_t>(1 - rank)], 5),
                 Post::done);
       Status status = complete(*transport, sink, 5);
@@ -288,10 +288,10 @@ TEST(ShmBulk, shapes_that_the_backend_has_not_are_refused) {
     auto transport = open_shm(rank, 2, allgather);
     std::byte place{};
     Batch batch = batch_of({{0, 1, false}}, {{0, 1, false}}, 1);
-    EXPECT_EQ(transport->post_send(1 - rank, batch, &place, 1), Post::failed);
-    EXPECT_EQ(transport->post_receive(1 - rank, batch, &place, 1), Post::failed);
+    EXPECT_FALSE(transport->post_send(1 - rank, batch, View{&place}, 1).ok());
+    EXPECT_FALSE(transport->post_receive(1 - rank, batch, View{&place}, 1).ok());
     batch.wrs[0].shape = TransferShape::write_gather;
-    EXPECT_EQ(transport->post(1 - rank, batch, &place, {}, 1), Post::failed);
+    EXPECT_EQ(transport->post(1 - rank, batch, View{&place}, {}, 1), Post::failed);
     barrier(allgather);
   });
   EXPECT_TRUE(report.all_passed()) << report.text();

@@ -134,7 +134,7 @@ TEST(ShmFailure, reading_from_a_dead_peer_fails_by_name) {
     Post post = Post::done;
     uint64_t token = 0;
     while (post != Post::failed) {
-      post = transport->post(1, batch, &memory, memories[1], ++token);
+      post = transport->post(1, batch, View{&memory}, memories[1], ++token);
       transport->progress(sink);
       for (auto& completion : sink.completions)
         if (!completion.status.ok()) failure = std::move(completion.status);

@@ -145,7 +145,7 @@ double read_rate(Transport& transport, const Allgather& allgather, int rank, Sha
       request.local_count = request.remote_count = static_cast<int>(batch.local.size());
       request.bytes = batch.bytes;
       batch.wrs = {request};
-      while (transport.post(1 - rank, batch, target.data(), remote, 1) == Post::busy)
+      while (transport.post(1 - rank, batch, View{target.data()}, remote, 1) == Post::busy)
         transport.progress(sink);
     }
     transport.progress(sink);

@@ -28,7 +28,9 @@ struct Pair : testing::Test {
   Pair() {
     SimOptions options;
     options.seed = 11;
-    options.queues = {{3, 64}, 6, 4};
+    options.queues.control = {3, 64};
+    options.queues.bulk_wrs = 6;
+    options.queues.batch_wrs = 4;
     options.limits.max_send_sge = options.limits.max_read_sge = 3;
     std::barrier<> meet(2);
     std::span<const std::byte> given[2];
@@ -61,7 +63,7 @@ struct Pair : testing::Test {
     BatchCompiler compiler(mine, theirs, shape, ends[0]->limits().sgl, SglRules{});
     int posted = 0;
     for (Batch batch; compiler.next(&batch); ++posted)
-      while (ends[0]->post(1, batch, here, memory, 1) == Post::busy) turn();
+      while (ends[0]->post(1, batch, mine, memory, 1) == Post::busy) turn();
     for (int i = 0; i < 100'000 && sinks[0].completed < posted; ++i) turn();
     EXPECT_EQ(sinks[0].completed, posted) << sinks[0].failure;
     EXPECT_EQ(sinks[0].failure, "");
