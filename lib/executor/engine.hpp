@@ -75,7 +75,9 @@ class Engine final : private TransportSink {
   // Sends a message that the caller does not wait with, now or when there is room.
   void send_later(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   // Memory of a failed operation that peers may still read: it is released at the end.
-  void keep_exposed(const RemoteMemory& memory) { left_exposed_.push_back(memory); }
+  void keep_exposed(Transport& way, const RemoteMemory& memory) {
+    left_exposed_.emplace_back(&way, memory);
+  }
 
  private:
   struct Outgoing {
@@ -99,7 +101,7 @@ class Engine final : private TransportSink {
   // Why contexts that this rank has not made yet can not be used.
   std::unordered_map<uint32_t, Status> broken_before_;
   std::vector<Outgoing> outgoing_;
-  std::vector<RemoteMemory> left_exposed_;
+  std::vector<std::pair<Transport*, RemoteMemory>> left_exposed_;
   int64_t last_progress_ns_ = 0;
 };
 

@@ -82,11 +82,11 @@ bool Operation::remote_layout_known(int edge) {
 // The shape is this end's to choose: it knows both layouts and its own memory.
 void Operation::take_offer(int edge) {
   EdgeState& state = edges_[edge];
-  const Transport& transport = *engine_.transport();
+  const Transport& way = transport(edge);
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
-  const Path path = bulk_path(transport.limits(), view(plan_->edges[edge].slice), remote_view(edge),
-                              transport.reachable(state.offer.memory));
+  const Path path = bulk_path(way.limits(), view(plan_->edges[edge].slice), remote_view(edge),
+                              way.reachable(state.offer.memory));
   if (path == Path::push) return begin_ask(edge, MessageKind::ask_push);
   if (path == Path::write) return begin_ask(edge, MessageKind::ask_write);
   begin_read(edge, path);
@@ -102,9 +102,9 @@ View Operation::remote_view(int edge) const {
 bool Operation::try_map(int edge) {
   EdgeState& state = edges_[edge];
   const Edge& planned = plan_->edges[edge];
-  Transport& transport = *engine_.transport();
-  if (!transport.limits().can_map) return false;
-  std::byte* base = transport.map(world_peer(edge), state.offer.memory, state.remote_layout.true_lb(),
+  Transport& way = transport(edge);
+  if (!way.limits().can_map) return false;
+  std::byte* base = way.map(world_peer(edge), state.offer.memory, state.remote_layout.true_lb(),
                                   state.remote_layout.true_ub());
   if (!base) return false;
   View source = remote_view(edge);
@@ -133,7 +133,7 @@ void Operation::begin_read(int edge, Path path) {
 void Operation::compile(int edge, Path path) {
   EdgeState& state = edges_[edge];
   state.compiler.emplace(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
-                         engine_.transport()->limits().sgl, transfer_rules());
+                         transport(edge).limits().sgl, transfer_rules());
   state.batch_ready = false;
 }
 
@@ -145,7 +145,7 @@ bool Operation::post_batches(int edge) {
   while (state.batch_ready || state.compiler->next(&state.batch)) {
     state.batch_ready = true;
     ++state.in_flight;  // before posting: the completion may come at once
-    Post posted = engine_.transport()->post(world_peer(edge), state.batch, base, state.offer.memory, token);
+    Post posted = transport(edge).post(world_peer(edge), state.batch, base, state.offer.memory, token);
     if (posted != Post::done) {
       --state.in_flight;
       if (posted == Post::failed) {

@@ -21,7 +21,7 @@ bool Operation::send_first(int edge) {
     complete_edge(edge);
     return true;
   }
-  if (fits_in_message(engine_.transport()->limits(), engine_.options().eager_bytes, slice.length)) {
+  if (fits_in_message(transport(edge).limits(), engine_.options().eager_bytes, slice.length)) {
     View payload = view(slice);
     if (send(edge, MessageKind::eager, &payload, slice.length) != Post::done) return false;
     engine_.counters().bytes_sent += static_cast<uint64_t>(slice.length);
@@ -41,12 +41,12 @@ bool Operation::send_first(int edge) {
 
 Post Operation::send_offer(int edge) {
   EdgeState& state = edges_[edge];
-  Transport& transport = *engine_.transport();
   View source = view(plan_->edges[edge].slice);
   if (!expose(edge, source, false)) return Post::failed;
   Offer offer{state.memory, source.offset, 0, OfferedLayout::opaque};
-  bool useful = transport.reachable(state.memory) &&
-                runs_are_long(transport.limits(), *source.layout, transport.mappable(state.memory));
+  const Transport& way = transport(edge);
+  bool useful = way.reachable(state.memory) &&
+                runs_are_long(way.limits(), *source.layout, way.mappable(state.memory));
   if (useful && !describe_layout(edge, *source.layout, &offer)) return Post::busy;
   return send_struct(edge, MessageKind::offer, &offer, sizeof offer);
 }
@@ -54,7 +54,7 @@ Post Operation::send_offer(int edge) {
 bool Operation::expose(int edge, const View& memory, bool write) {
   EdgeState& state = edges_[edge];
   if (state.exposed) return true;
-  Result<RemoteMemory> exposed = engine_.transport()->expose(memory, write);
+  Result<RemoteMemory> exposed = transport(edge).expose(memory, write);
   if (!exposed.ok()) {
     fail_edge(edge, std::move(exposed.status()));
     return false;
@@ -70,7 +70,7 @@ bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
     offer->layout_hash = static_cast<uint64_t>(layout.true_lb());
     return true;
   }
-  switch (engine_.layouts().announce(*engine_.transport(), world_peer(edge), layout)) {
+  switch (engine_.layouts().announce(transport(edge), world_peer(edge), layout)) {
     case LayoutDirectory::Known::busy: return false;
     case LayoutDirectory::Known::too_large: offer->layout = OfferedLayout::opaque; return true;
     case LayoutDirectory::Known::yes: break;
@@ -109,7 +109,7 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
 bool Operation::push(int edge) {
   EdgeState& state = edges_[edge];
   View source = view(plan_->edges[edge].slice);
-  const int64_t most = engine_.transport()->limits().max_message_bytes;
+  const int64_t most = transport(edge).limits().max_message_bytes;
   while (state.moved < source.length) {
     View piece = source.part(state.moved, std::min(most, source.length - state.moved));
     if (send(edge, MessageKind::fragment, &piece, piece.length) != Post::done) return false;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.hpp"
 #include "sgl/batch.hpp"
@@ -69,6 +70,13 @@ class TransportSink {
 class Transport {
  public:
   virtual ~Transport() = default;
+  // The transport that reaches the peer: this one, but for one that only distributes peers
+  // over others. Limits and names of memory are those of the way to a peer, so they are
+  // asked there.
+  virtual Transport& toward(int peer) {
+    static_cast<void>(peer);
+    return *this;
+  }
   virtual const TransportLimits& limits() const = 0;
 
   // Sends header and the payload that `payload` gathers (null: none), in order with
@@ -105,6 +113,14 @@ class Transport {
   virtual int progress(TransportSink& sink) = 0;
   // Sleeps until something may have arrived, at most max_ns. Watches peers' deaths.
   virtual void wait(int64_t max_ns) = 0;
+  // The same in two parts, for several transports at once: adds descriptors that become
+  // readable when something arrives, or returns false when something may be there already
+  // (or that cannot be waited for so). finish_wait() follows in either case.
+  virtual bool prepare_wait(std::vector<int>* descriptors) {
+    static_cast<void>(descriptors);
+    return false;
+  }
+  virtual void finish_wait() {}
   // Fails a peer as if it had died (learned from elsewhere).
   virtual void fail_peer(int peer, Status why) = 0;
 
