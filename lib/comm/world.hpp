@@ -57,6 +57,7 @@ class World {
  private:
   World() = default;
   Status agree_on_settings();
+  Result<std::unique_ptr<Transport>> make_transport();
   Status make_engine();
 
   std::unique_ptr<Boot> boot_;

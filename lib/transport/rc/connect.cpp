@@ -16,10 +16,9 @@ struct ConnectionCard {
 
 Status RcTransport::open() {
   SGL_TRY(open_completion_queue());
-  for (size_t rank = 0; rank < peers_.size(); ++rank) {
-    if (static_cast<int>(rank) == rank_) continue;
-    Peer& peer = peers_[rank];
-    peer.rank = static_cast<int>(rank);
+  for (int rank : peer_ranks_) {
+    Peer& peer = peers_[static_cast<size_t>(rank)];
+    peer.rank = rank;
     Result<std::unique_ptr<ControlChannel>> control =
         ControlChannel::open(*device_, options_.control);
     if (!control.ok()) return std::move(control.status());
@@ -34,7 +33,7 @@ Status RcTransport::open() {
 
 // Control completions have entries of their own; the bulk channels share the rest.
 Status RcTransport::open_completion_queue() {
-  const auto peers = static_cast<int64_t>(peers_.size()) - 1;
+  const auto peers = static_cast<int64_t>(peer_ranks_.size());
   const int64_t control = peers * ControlChannel::completions(options_.control);
   const int64_t most = device_->limits().max_cqe;
   if (options_.bulk_wrs < 1 || options_.batch_wrs < 1)
@@ -84,11 +83,17 @@ Status RcTransport::connect(const RcBootstrap& bootstrap) {
   return {};
 }
 
+std::vector<int> all_peers(int rank, int size) {
+  std::vector<int> peers;
+  for (int peer = 0; peer < size; ++peer)
+    if (peer != rank) peers.push_back(peer);
+  return peers;
+}
+
 Result<std::unique_ptr<Transport>> connect_rc(const RcBootstrap& bootstrap,
                                               std::unique_ptr<Device> device,
                                               const RcOptions& options) {
-  auto transport =
-      std::make_unique<RcTransport>(std::move(device), bootstrap.rank, bootstrap.size, options);
+  auto transport = std::make_unique<RcTransport>(std::move(device), bootstrap, options);
   SGL_TRY(transport->connect(bootstrap));
   return std::unique_ptr<Transport>(std::move(transport));
 }

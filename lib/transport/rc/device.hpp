@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sgl {
 
@@ -94,8 +95,8 @@ struct QpAddress {
   uint32_t packet_sequence = 0;
   uint32_t mtu_bytes = 0;
   uint16_t lid = 0;
-  uint8_t link = 0;                // a device's own number for its kind of link
-  uint8_t max_reads = 0;           // reads of the other end that it serves at once
+  uint8_t link = 0;       // a device's own number for its kind of link
+  uint8_t max_reads = 0;  // reads of the other end that it serves at once
   uint32_t reserved = 0;
 };
 static_assert(sizeof(QpAddress) == 40);
@@ -130,6 +131,12 @@ class Device {
   virtual std::optional<QpNumber> poll_disconnected() = 0;
   // Sleeps until there may be something to poll, at most max_ns.
   virtual void wait(int64_t max_ns) = 0;
+  // As Transport's.
+  virtual bool prepare_wait(std::vector<int>* descriptors) {
+    static_cast<void>(descriptors);
+    return false;
+  }
+  virtual void finish_wait() {}
   // Puts a QP into the error state: what is posted completes as flushed.
   virtual void fail(QpNumber qp) = 0;
 };

@@ -16,30 +16,34 @@ TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options) 
   limits.sgl.max_read_sge = device.max_read_sge;
   limits.sgl.max_batch_wrs = std::min(options.batch_wrs, options.bulk_wrs);
   limits.sgl.max_message_bytes = device.max_message_bytes;
+  limits.bulk_min_run_bytes = options.bulk_min_run_bytes;
   return limits;
 }
 
-RcTransport::RcTransport(std::unique_ptr<Device> device, int rank, int size,
+RcTransport::RcTransport(std::unique_ptr<Device> device, const RcBootstrap& bootstrap,
                          const RcOptions& options)
     : device_(std::move(device)),
       memory_(*device_),
-      rank_(rank),
+      rank_(bootstrap.rank),
       options_(options),
       limits_(rc_limits(device_->limits(), options)),
-      peers_(static_cast<size_t>(size)) {}
+      peer_ranks_(bootstrap.peers),
+      peers_(static_cast<size_t>(bootstrap.size)) {}
 
 RcTransport::~RcTransport() = default;
 
 RcTransport::Peer* RcTransport::find_peer(int rank) {
   if (rank < 0 || rank == rank_ || static_cast<size_t>(rank) >= peers_.size()) return nullptr;
-  return &peers_[static_cast<size_t>(rank)];
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  return peer.control ? &peer : nullptr;
 }
 
 std::string RcTransport::describe() const {
   return fmt::format(
       "reliable connections over {}: {} peers, {} message slots of {} bytes, {} bulk requests in "
       "flight a peer",
-      device_->describe(), peers_.size() - 1, options_.control.slots, options_.control.message_bytes, options_.bulk_wrs);
+      device_->describe(), peer_ranks_.size(), options_.control.slots,
+      options_.control.message_bytes, options_.bulk_wrs);
 }
 
 // ---- Messages
@@ -190,6 +194,10 @@ int RcTransport::bury(TransportSink& sink, bool all_polled) {
 void RcTransport::wait(int64_t max_ns) {
   if (max_ns <= 0 || ending_ > 0 || !refused_.empty()) return;
   device_->wait(max_ns);
+}
+
+bool RcTransport::prepare_wait(std::vector<int>* descriptors) {
+  return device_->prepare_wait(descriptors) && ending_ == 0 && refused_.empty();
 }
 
 }  // namespace sgl

@@ -17,8 +17,9 @@ namespace sgl {
 
 struct RcOptions {
   ControlSizes control;
-  int bulk_wrs = 128;  // requests in flight to one peer
-  int batch_wrs = 32;  // requests in one batch
+  int bulk_wrs = 128;              // requests in flight to one peer
+  int batch_wrs = 32;              // requests in one batch
+  int64_t bulk_min_run_bytes = 0;  // as TransportLimits
 };
 
 // What a transport over a device with these limits can do.
@@ -27,13 +28,15 @@ TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options);
 struct RcBootstrap {
   int rank = 0;
   int size = 1;
+  std::vector<int> peers;  // to be connected; each has this rank among its own
   // As ShmBootstrap::allgather; used during connect_rc() only.
   std::function<Status(std::span<const std::byte> mine, std::vector<std::byte>* all)> allgather;
 };
 
 class RcTransport final : public Transport {
  public:
-  RcTransport(std::unique_ptr<Device> device, int rank, int size, const RcOptions& options);
+  RcTransport(std::unique_ptr<Device> device, const RcBootstrap& bootstrap,
+              const RcOptions& options);
   ~RcTransport() override;
 
   // Opens all QPs, then connects them by the addresses that the ranks exchange.
@@ -53,6 +56,8 @@ class RcTransport final : public Transport {
   Post post_send(int, const Batch&, std::byte*, uint64_t) override { return Post::failed; }
   int progress(TransportSink& sink) override;
   void wait(int64_t max_ns) override;
+  bool prepare_wait(std::vector<int>* descriptors) override;
+  void finish_wait() override { device_->finish_wait(); }
   void fail_peer(int peer, Status why) override;
   void* allocate(size_t bytes) override { return memory_.allocate(bytes); }
   bool deallocate(void* memory) override { return memory_.deallocate(memory); }
@@ -89,12 +94,16 @@ class RcTransport final : public Transport {
   int rank_;
   RcOptions options_;
   TransportLimits limits_;
-  std::vector<Peer> peers_;  // by rank; this rank's has no channels
+  std::vector<int> peer_ranks_;
+  std::vector<Peer> peers_;  // by rank; those not connected have no channels
   std::unordered_map<QpNumber, QpOwner> owners_;
   std::array<DeviceCompletion, kPolledAtOnce> polled_;
   std::vector<BulkChannel::Finished> refused_, delivering_;
   int ending_ = 0;  // peers that are ending or doomed
 };
+
+// All ranks but one.
+std::vector<int> all_peers(int rank, int size);
 
 // Collective over all ranks; each brings its own device. All succeed or all fail.
 Result<std::unique_ptr<Transport>> connect_rc(const RcBootstrap& bootstrap,

@@ -101,9 +101,10 @@ Status VerbsDevice::open_port(const PortEntry& port, const PortChoice& choice) {
   if (!domain_ || !channel_)
     return error(SGLCOLL_ERR_SYSTEM, "{}: no protection domain or completion channel: {}", chosen_,
                  strerror(errno));
-  const int flags = fcntl(context_->async_fd, F_GETFL);
-  if (fcntl(context_->async_fd, F_SETFL, flags | O_NONBLOCK) != 0)
-    return error(SGLCOLL_ERR_SYSTEM, "{}: its events cannot be read: {}", chosen_, strerror(errno));
+  for (int descriptor : {context_->async_fd, channel_->fd})
+    if (fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) != 0)
+      return error(SGLCOLL_ERR_SYSTEM, "{}: its events cannot be read: {}", chosen_,
+                   strerror(errno));
   return {};
 }
 

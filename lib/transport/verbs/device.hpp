@@ -66,6 +66,8 @@ class VerbsDevice final : public Device {
   Result<int> poll(std::span<DeviceCompletion> completions) override;
   std::optional<QpNumber> poll_disconnected() override;
   void wait(int64_t max_ns) override;
+  bool prepare_wait(std::vector<int>* descriptors) override;
+  void finish_wait() override;
   void fail(QpNumber qp) override;
 
  private:
@@ -126,6 +128,7 @@ class VerbsDevice final : public Device {
   int polled_count_ = 0, polled_next_ = 0;  // entries that wait() found
   unsigned unacknowledged_ = 0;
   std::vector<QpNumber> disconnected_;
+  std::vector<int> descriptors_;  // scratch of wait()
 };
 
 }  // namespace sgl

@@ -1,11 +1,10 @@
 // Posting, completions, waiting.
 #include "transport/verbs/device.hpp"
+#include "transport/wait_for_any.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
-#include <poll.h>
 
 namespace sgl {
 namespace {
@@ -307,26 +306,33 @@ void VerbsDevice::read_events() {
 
 // ---- Waiting
 
-void VerbsDevice::wait(int64_t max_ns) {
-  constexpr unsigned kAcknowledgedAtOnce = 64;  // it takes a lock
-  constexpr int64_t kNsPerSecond = 1'000'000'000;
-  if (polled_next_ < polled_count_ || !lost_.ok() || !disconnected_.empty()) return;
-  if (ibv_req_notify_cq(queue_.get(), 0) != 0) return;
-  // What came before the queue was armed gives no event.
+// What came before the queue was armed gives no event, so it is looked for here.
+bool VerbsDevice::prepare_wait(std::vector<int>* descriptors) {
+  if (polled_next_ < polled_count_ || !lost_.ok() || !disconnected_.empty()) return false;
+  if (ibv_req_notify_cq(queue_.get(), 0) != 0) return false;
   polled_next_ = 0;
   polled_count_ = std::max(0, ibv_poll_cq(queue_.get(), kPolledAtOnce, polled_.data()));
-  if (polled_count_ > 0) return;
-  pollfd files[] = {{channel_->fd, POLLIN, 0}, {context_->async_fd, POLLIN, 0}};
-  const timespec limit{max_ns / kNsPerSecond, max_ns % kNsPerSecond};
-  if (ppoll(files, std::size(files), &limit, nullptr) <= 0) return;
-  if (files[1].revents != 0) read_events();
-  if (files[0].revents == 0) return;
+  descriptors->push_back(channel_->fd);
+  descriptors->push_back(context_->async_fd);
+  return polled_count_ == 0;
+}
+
+void VerbsDevice::finish_wait() {
+  constexpr unsigned kAcknowledgedAtOnce = 64;  // it takes a lock
+  read_events();
   ibv_cq* queue = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ++unacknowledged_;
   if (unacknowledged_ < kAcknowledgedAtOnce) return;
   ibv_ack_cq_events(queue_.get(), unacknowledged_);
   unacknowledged_ = 0;
+}
+
+void VerbsDevice::wait(int64_t max_ns) {
+  descriptors_.clear();
+  if (!prepare_wait(&descriptors_)) return;
+  wait_for_any(descriptors_, max_ns);
+  finish_wait();
 }
 
 }  // namespace sgl
