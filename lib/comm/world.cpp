@@ -114,7 +114,11 @@ Result<std::unique_ptr<Transport>> World::make_transport() {
   };
   const std::string wanted = setting_text("SGLCOLL_TRANSPORT");
   const std::vector<int> everyone = all_peers(rank(), size());
-  if (wanted == "sim") return make_sim_transport({rank(), size(), everyone, allgather, SimOptions()});
+  if (wanted == "sim") {
+    SimOptions options;
+    options.queues = rc_options();
+    return make_sim_transport({rank(), size(), everyone, allgather, options});
+  }
   if (wanted == "verbs") return make_verbs_transport({rank(), size(), everyone, allgather});
   if (wanted == "shm" && !on_one_node())
     return error(SGLCOLL_ERR_UNSUPPORTED,
@@ -199,6 +203,33 @@ Status World::deallocate(void* memory) {
   }
   if (engine_->transport() && engine_->transport()->deallocate(memory)) return {};
   return error(SGLCOLL_ERR_ARG, "memory {} is not from sglcoll_mem_alloc, or was freed", memory);
+}
+
+Status World::register_memory(void* memory, size_t bytes) {
+  if (!memory) return error(SGLCOLL_ERR_ARG, "memory is NULL: give the address to register");
+  if (bytes == 0 || bytes > PTRDIFF_MAX)
+    return error(SGLCOLL_ERR_ARG, "bytes is {}: it must be from 1 to {}", bytes, PTRDIFF_MAX);
+  if (registered_memory_.count(memory))
+    return error(SGLCOLL_ERR_ARG, "memory {} is registered: deregister it first", memory);
+  if (Transport* transport = engine_->transport())
+    SGL_TRY(transport->keep_memory(static_cast<std::byte*>(memory), bytes));
+  registered_memory_.insert(memory);
+  return {};
+}
+
+Status World::deregister_memory(void* memory) {
+  if (registered_memory_.erase(memory) == 0)
+    return error(SGLCOLL_ERR_ARG, "memory {} was not registered with that address, or is no longer",
+                 memory);
+  if (Transport* transport = engine_->transport())
+    transport->forget_memory(static_cast<std::byte*>(memory));
+  return {};
+}
+
+sglcoll_counters World::counters() const {
+  sglcoll_counters counters = engine_->counters();
+  if (const Transport* transport = engine_->transport()) transport->add_counters(&counters);
+  return counters;
 }
 
 Status World::finalize() {

@@ -48,6 +48,11 @@ class World {
   // Memory that peers on the node map; plain memory in a world of one rank.
   Result<void*> allocate(size_t bytes);
   Status deallocate(void* memory);
+  // For RDMA; only checked where there is none.
+  Status register_memory(void* memory, size_t bytes);
+  Status deregister_memory(void* memory);
+  // The engine's and its transport's.
+  sglcoll_counters counters() const;
 
   // Leaves the job without waiting for the other ranks.
   Status finalize();
@@ -67,7 +72,8 @@ class World {
   sglcoll_thread_level level_ = SGLCOLL_THREAD_SINGLE;
   std::recursive_mutex mutex_;
   uint64_t process_generation_ = 0;
-  std::unordered_set<void*> plain_memory_;  // allocated without a transport
+  std::unordered_set<void*> plain_memory_;       // allocated without a transport
+  std::unordered_set<void*> registered_memory_;  // by the user
 };
 
 }  // namespace sgl

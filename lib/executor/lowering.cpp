@@ -14,9 +14,16 @@ bool fits_in_message(const TransportLimits& limits, int64_t eager_bytes, int64_t
   return payload_bytes <= std::min(eager_bytes, limits.max_message_bytes);
 }
 
+namespace {
+
+bool runs_reach(int64_t bytes, const Layout& layout) {
+  return layout.contiguous() || layout.size() / layout.run_count() >= bytes;
+}
+
+}  // namespace
+
 bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool mappable) {
-  return mappable || layout.contiguous() ||
-         layout.size() / layout.run_count() >= limits.bulk_min_run_bytes;
+  return mappable || runs_reach(limits.bulk_min_run_bytes, layout);
 }
 
 Path bulk_path(const TransportLimits& limits, const View& local, const View& remote,
@@ -27,6 +34,9 @@ Path bulk_path(const TransportLimits& limits, const View& local, const View& rem
   if (limits.two_sided_lists && reachable) return Path::read_lists;
   if (limits.can_read && contiguous_address(remote)) return Path::read;
   if (limits.can_write && contiguous_address(local)) return Path::write;
+  if (limits.can_read && runs_reach(limits.run_by_run_min_bytes, *local.layout) &&
+      runs_reach(limits.run_by_run_min_bytes, *remote.layout))
+    return Path::read;
   return Path::push;
 }
 

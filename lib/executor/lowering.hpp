@@ -14,7 +14,7 @@ enum class Path : uint8_t {
   push,        // offered, then asked for as fragments
   map,         // the receiver reads the sender's memory by load instructions
   read_lists,  // the receiver reads, with lists on both sides
-  read,        // the receiver reads one range of the sender into its list
+  read,        // the receiver reads ranges of the sender into its lists, a request for each
   write,       // the sender writes its list into one range of the receiver
 };
 inline constexpr int kPathCount = 6;

@@ -132,6 +132,7 @@ void Operation::begin_read(int edge, Path path) {
 
 void Operation::compile(int edge, Path path) {
   EdgeState& state = edges_[edge];
+  transport(edge).will_use(view(plan_->edges[edge].slice));
   state.compiler.emplace(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
                          transport(edge).limits().sgl, transfer_rules());
   state.batch_ready = false;

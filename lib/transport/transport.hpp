@@ -52,6 +52,8 @@ struct TransportLimits {
   SglLimits sgl;
   // Transfers with shorter runs (average, either side) are better pushed as messages.
   int64_t bulk_min_run_bytes = 0;
+  // When neither side is one run, a read for each remote run pays from this length on.
+  int64_t run_by_run_min_bytes = 1 << 10;
 };
 
 // Completion of a posted batch.
@@ -93,6 +95,17 @@ class Transport {
   virtual bool reachable(const RemoteMemory& memory) const = 0;
   virtual bool mappable(const RemoteMemory& memory) const = 0;
 
+  // The view will be the local side of batches: a good moment to register it as a whole.
+  virtual void will_use(const View& view) { static_cast<void>(view); }
+  // A user's wish to have memory registered until forget_memory(); nothing where there is
+  // no registration.
+  virtual Status keep_memory(std::byte* begin, size_t bytes) {
+    static_cast<void>(begin);
+    static_cast<void>(bytes);
+    return {};
+  }
+  virtual void forget_memory(std::byte* begin) { static_cast<void>(begin); }
+
   // Where the base of the peer's memory is in this process, or null when it cannot
   // be mapped. [lowest, highest) are the offsets from the base that will be used; a
   // range outside the peer's memory gives null.
@@ -128,6 +141,8 @@ class Transport {
   virtual void* allocate(size_t bytes) = 0;
   virtual bool deallocate(void* memory) = 0;  // false: not from allocate()
 
+  // Adds what this transport has counted.
+  virtual void add_counters(sglcoll_counters* counters) const { static_cast<void>(counters); }
   // One line for sglcoll-info and logs: the data path in use and why.
   virtual std::string describe() const = 0;
 };

@@ -66,6 +66,22 @@ class MixedTransport final : public Transport {
     return std::ranges::any_of(ways_, [&](auto& way) { return way->deallocate(memory); });
   }
 
+  Status keep_memory(std::byte* begin, size_t bytes) override {
+    for (size_t i = 0; i < ways_.size(); ++i) {
+      Status kept = ways_[i]->keep_memory(begin, bytes);
+      if (kept.ok()) continue;
+      while (i-- > 0) ways_[i]->forget_memory(begin);
+      return kept;
+    }
+    return {};
+  }
+  void forget_memory(std::byte* begin) override {
+    for (auto& way : ways_) way->forget_memory(begin);
+  }
+  void add_counters(sglcoll_counters* counters) const override {
+    for (const auto& way : ways_) way->add_counters(counters);
+  }
+
   std::string describe() const override {
     std::string text = "by peer:";
     for (size_t i = 0; i < ways_.size(); ++i) {

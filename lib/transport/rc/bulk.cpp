@@ -18,20 +18,13 @@ bool one_sided(const Batch& batch) {
          std::ranges::all_of(batch.wrs, has_remote_range);
 }
 
-// The lowest and the highest offset that the local lists reach.
-std::pair<int64_t, int64_t> covering_range(const std::vector<Sge>& list) {
-  int64_t lowest = INT64_MAX, highest = INT64_MIN;
-  for (const Sge& sge : list) {
-    lowest = std::min(lowest, sge.offset);
-    highest = std::max(highest, sge.offset + sge.length);
-  }
-  return {lowest, highest};
-}
+// Segments less than that apart are registered as one range, if all of it is mapped.
+constexpr int64_t kCoveredGapBytes = 64 << 10;
 
 }  // namespace
 
 BulkChannel::~BulkChannel() {
-  for (const InFlight& batch : in_flight_) give_back(batch);
+  for (InFlight& batch : in_flight_) give_back(batch);
 }
 
 Status BulkChannel::open() {
@@ -53,31 +46,72 @@ Post BulkChannel::post(const Batch& batch, std::byte* local_base, const RemoteMe
     return Post::failed;
   }
   if (wrs > free_wrs_ || wrs > room_.free) return Post::busy;
-  auto [lowest, highest] = covering_range(batch.local);
-  Result<LocalMemory> local = memory_.use(local_base + lowest, local_base + highest);
-  if (!local.ok()) {
-    *refused = std::move(local.status());
+  Status usable = use_memory(batch.local, local_base, kCoveredGapBytes);
+  if (!usable.ok()) usable = use_memory(batch.local, local_base, 0);  // there are holes between
+  if (!usable.ok()) {
+    *refused = std::move(usable);
     return Post::failed;
   }
-  fill_requests(batch, local_base, remote, local.value().keys.local);
+  fill_requests(batch, local_base, remote);
   Status posted = device_.post_send(qp_, requests_);
   if (!posted.ok()) {
-    memory_.done(local.value());
+    stop_using();
     *refused = std::move(posted);
     return Post::failed;
   }
   free_wrs_ -= wrs;
   room_.free -= wrs;
-  in_flight_.push_back({token, wrs, local.value(), {}});
+  std::vector<LocalMemory> memory;
+  if (!spare_.empty()) {
+    memory = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  memory.swap(using_);
+  in_flight_.push_back({token, wrs, std::move(memory), {}});
   return Post::done;
 }
 
+Status BulkChannel::use_memory(const std::vector<Sge>& list, std::byte* local_base,
+                               int64_t most_gap) {
+  groups_.clear();
+  group_of_.clear();
+  for (const Sge& sge : list) {
+    const int64_t end = sge.offset + sge.length;
+    const bool near = !groups_.empty() && sge.offset <= groups_.back().end + most_gap &&
+                      end >= groups_.back().begin - most_gap;
+    if (near)
+      groups_.back() = {std::min(groups_.back().begin, sge.offset),
+                        std::max(groups_.back().end, end)};
+    else
+      groups_.push_back({sge.offset, end});
+    group_of_.push_back(static_cast<int>(groups_.size()) - 1);
+  }
+  using_.clear();
+  for (const Group& group : groups_) {
+    Result<LocalMemory> local = memory_.use(local_base + group.begin, local_base + group.end);
+    if (!local.ok()) {
+      stop_using();
+      return std::move(local.status());
+    }
+    using_.push_back(local.value());
+  }
+  return {};
+}
+
+void BulkChannel::stop_using() {
+  for (const LocalMemory& memory : using_) memory_.done(memory);
+  using_.clear();
+}
+
 void BulkChannel::fill_requests(const Batch& batch, std::byte* local_base,
-                                const RemoteMemory& remote, uint32_t local_key) {
+                                const RemoteMemory& remote) {
   sges_.clear();
   requests_.clear();
-  for (const Sge& sge : batch.local)
-    sges_.push_back({local_base + sge.offset, sge.length, local_key});
+  for (size_t i = 0; i < batch.local.size(); ++i) {
+    const Sge& sge = batch.local[i];
+    const MemoryKeys& keys = using_[static_cast<size_t>(group_of_[i])].keys;
+    sges_.push_back({local_base + sge.offset, sge.length, keys.local});
+  }
   for (const WorkRequest& wr : batch.wrs) {
     const bool last = &wr == &batch.wrs.back();
     const Sge& range = batch.remote[static_cast<size_t>(wr.first_remote)];
@@ -98,7 +132,8 @@ std::optional<BulkChannel::Finished> BulkChannel::completed(DeviceCompletion& co
                                  completion.outcome == DeviceOutcome::flushed
                              ? SGLCOLL_ERR_PEER_FAILED
                              : SGLCOLL_ERR_SYSTEM,
-                         "{}: {}", outcome_text(completion.outcome), completion.why);
+                         "{}: {}; {}", outcome_text(completion.outcome), completion.why,
+                         outcome_remedy(completion.outcome));
   if (completion.id != kLast) return std::nullopt;
   give_back(front);
   Finished finished{front.token, std::move(front.status)};
@@ -106,8 +141,10 @@ std::optional<BulkChannel::Finished> BulkChannel::completed(DeviceCompletion& co
   return finished;
 }
 
-void BulkChannel::give_back(const InFlight& batch) {
-  memory_.done(batch.memory);
+void BulkChannel::give_back(InFlight& batch) {
+  for (const LocalMemory& memory : batch.memory) memory_.done(memory);
+  batch.memory.clear();
+  spare_.push_back(std::move(batch.memory));
   free_wrs_ += batch.wrs;
   room_.free += batch.wrs;
 }

@@ -47,12 +47,14 @@ class BulkChannel {
   struct InFlight {
     uint64_t token;
     int wrs;
-    LocalMemory memory;
-    Status status;  // the first failure
+    std::vector<LocalMemory> memory;  // of its local lists
+    Status status;                    // the first failure
   };
-  void fill_requests(const Batch& batch, std::byte* local_base, const RemoteMemory& remote,
-                     uint32_t local_key);
-  void give_back(const InFlight& batch);
+  // Sets groups_, group_of_ and using_.
+  Status use_memory(const std::vector<Sge>& list, std::byte* local_base, int64_t most_gap);
+  void stop_using();
+  void fill_requests(const Batch& batch, std::byte* local_base, const RemoteMemory& remote);
+  void give_back(InFlight& batch);
 
   Device& device_;
   MemoryTable& memory_;
@@ -60,7 +62,15 @@ class BulkChannel {
   int queue_wrs_, free_wrs_;
   QpNumber qp_ = 0;
   std::deque<InFlight> in_flight_;  // in the order of posting, which is that of completion
-  std::vector<DeviceSge> sges_;     // scratch of post
+  std::vector<std::vector<LocalMemory>> spare_;  // emptied, for reuse
+  // Scratch of post: segments near each other are one registration.
+  struct Group {
+    int64_t begin, end;
+  };
+  std::vector<Group> groups_;
+  std::vector<int> group_of_;       // of each segment
+  std::vector<LocalMemory> using_;  // of each group
+  std::vector<DeviceSge> sges_;
   std::vector<SendRequest> requests_;
 };
 

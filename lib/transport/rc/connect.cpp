@@ -1,6 +1,9 @@
 // Setting up the connections of an RcTransport.
+#include "base/settings.hpp"
 #include "transport/rc/rc_transport.hpp"
 
+#include <algorithm>
+#include <climits>
 #include <cstring>
 
 namespace sgl {
@@ -37,13 +40,15 @@ Status RcTransport::open_completion_queue() {
   const int64_t control = peers * ControlChannel::completions(options_.control);
   const int64_t most = device_->limits().max_cqe;
   if (options_.bulk_wrs < 1 || options_.batch_wrs < 1)
-    return error(SGLCOLL_ERR_ARG, "bulk_wrs is {} and batch_wrs {}: both must be at least 1",
+    return error(SGLCOLL_ERR_ARG,
+                 "requests on the way to one peer (SGLCOLL_QUEUE_REQUESTS) are {} and of one batch "
+                 "{}: both must be at least 1",
                  options_.bulk_wrs, options_.batch_wrs);
   if (control + limits_.sgl.max_batch_wrs > most)
-    return error(
-        SGLCOLL_ERR_ARG,
-        "the device's completion queue has {} entries: {} peers need {}; use fewer control slots",
-        most, peers, control + limits_.sgl.max_batch_wrs);
+    return error(SGLCOLL_ERR_ARG,
+                 "the device's completion queue has {} entries: {} peers need {}; use fewer "
+                 "message slots (SGLCOLL_MESSAGE_SLOTS)",
+                 most, peers, control + limits_.sgl.max_batch_wrs);
   const int64_t entries = std::min(most, control + peers * options_.bulk_wrs);
   room_.free = static_cast<int>(entries - control);
   return device_->open_completion_queue(static_cast<int>(std::max<int64_t>(entries, 1)));
@@ -81,6 +86,17 @@ Status RcTransport::connect(const RcBootstrap& bootstrap) {
     if (all[rank] != std::byte{0})
       return error(SGLCOLL_ERR_SYSTEM, "rank {} could not connect its device", rank);
   return {};
+}
+
+RcOptions rc_options() {
+  auto number = [](const char* name) {
+    return static_cast<int>(std::min<int64_t>(setting_integer(name), INT_MAX));
+  };
+  RcOptions options;
+  options.control.slots = number("SGLCOLL_MESSAGE_SLOTS");
+  options.bulk_wrs = number("SGLCOLL_QUEUE_REQUESTS");
+  options.cache_bytes = setting_bytes("SGLCOLL_REGISTRATION_CACHE");
+  return options;
 }
 
 std::vector<int> all_peers(int rank, int size) {

@@ -30,6 +30,7 @@ struct DeviceLimits {
 struct MemoryKeys {
   uint32_t local = 0;
   uint32_t remote = 0;
+  bool may_be_kept = true;  // false: good for this use only
 };
 
 enum class RemoteAccess : uint8_t { none, read, read_write };
@@ -69,6 +70,8 @@ enum class DeviceOutcome : uint8_t {
   flushed,         // the QP had failed before
 };
 const char* outcome_text(DeviceOutcome outcome);
+// What to look at when it is a failure.
+const char* outcome_remedy(DeviceOutcome outcome);
 
 using QpNumber = uint32_t;  // 0: none
 
@@ -101,11 +104,36 @@ struct QpAddress {
 };
 static_assert(sizeof(QpAddress) == 40);
 
+struct DeviceCounters {
+  uint64_t requests = 0, segments = 0;  // posted, receives included
+  uint64_t doorbells = 0;
+  uint64_t signalled = 0;
+  uint64_t inlined = 0;
+  uint64_t receiver_not_ready = 0;  // messages that met no receive, of the whole port
+};
+
+// For those who implement a device.
+inline void count_sends(std::span<const SendRequest> requests, DeviceCounters* counters) {
+  if (requests.empty()) return;
+  ++counters->doorbells;
+  counters->requests += requests.size();
+  for (const SendRequest& request : requests) {
+    counters->segments += request.list.size();
+    counters->signalled += request.signalled ? 1 : 0;
+  }
+}
+inline void count_receive(const ReceiveRequest& request, DeviceCounters* counters) {
+  ++counters->doorbells;
+  ++counters->requests;
+  counters->segments += request.list.size();
+}
+
 // One thread at a time per object. Nothing blocks but wait().
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceLimits& limits() const = 0;
+  virtual DeviceCounters counters() const = 0;
   // One line for logs: which device, and why it.
   virtual std::string describe() const = 0;
 

@@ -23,7 +23,7 @@ TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options) 
 RcTransport::RcTransport(std::unique_ptr<Device> device, const RcBootstrap& bootstrap,
                          const RcOptions& options)
     : device_(std::move(device)),
-      memory_(*device_),
+      memory_(*device_, options.cache_bytes),
       rank_(bootstrap.rank),
       options_(options),
       limits_(rc_limits(device_->limits(), options)),
@@ -41,9 +41,9 @@ RcTransport::Peer* RcTransport::find_peer(int rank) {
 std::string RcTransport::describe() const {
   return fmt::format(
       "reliable connections over {}: {} peers, {} message slots of {} bytes, {} bulk requests in "
-      "flight a peer",
+      "flight a peer; registrations kept: {}",
       device_->describe(), peer_ranks_.size(), options_.control.slots,
-      options_.control.message_bytes, options_.bulk_wrs);
+      options_.control.message_bytes, options_.bulk_wrs, memory_.cache().describe());
 }
 
 // ---- Messages
@@ -67,6 +67,30 @@ Result<RemoteMemory> RcTransport::expose(const View& view, bool write) {
   if (key.ok()) return RemoteMemory{address, key.value()};
   if (write) return std::move(key.status());
   return RemoteMemory{address, 0};
+}
+
+// In one piece rather than batch by batch, unless that would pin much that is not used.
+void RcTransport::will_use(const View& view) {
+  constexpr int64_t kMostUnusedTimes = 4;
+  const int64_t bytes = view.layout->true_ub() - view.layout->true_lb();
+  if (view.length == 0 || bytes / kMostUnusedTimes > view.length) return;
+  Result<LocalMemory> memory =
+      memory_.use(view.base + view.layout->true_lb(), view.base + view.layout->true_ub());
+  if (memory.ok()) memory_.done(memory.value());  // the cache keeps it; else batches do it
+}
+
+void RcTransport::add_counters(sglcoll_counters* counters) const {
+  const RegistrationCounters& cache = memory_.cache().counters();
+  counters->registrations += cache.registrations;
+  counters->registration_hits += cache.hits;
+  counters->pinned_bytes += static_cast<uint64_t>(cache.pinned_bytes);
+  const DeviceCounters& device = device_->counters();
+  counters->device_requests += device.requests;
+  counters->device_segments += device.segments;
+  counters->doorbells += device.doorbells;
+  counters->signalled += device.signalled;
+  counters->inlined += device.inlined;
+  counters->receiver_not_ready += device.receiver_not_ready;
 }
 
 void RcTransport::release(const RemoteMemory& memory) {

@@ -17,10 +17,14 @@ namespace sgl {
 
 struct RcOptions {
   ControlSizes control;
-  int bulk_wrs = 128;              // requests in flight to one peer
-  int batch_wrs = 32;              // requests in one batch
-  int64_t bulk_min_run_bytes = 0;  // as TransportLimits
+  int bulk_wrs = 128;                       // requests in flight to one peer
+  int batch_wrs = 32;                       // requests in one batch
+  int64_t bulk_min_run_bytes = 0;           // as TransportLimits
+  int64_t cache_bytes = int64_t{64} << 20;  // of memory that may stay registered after its use
 };
+
+// As the settings say.
+RcOptions rc_options();
 
 // What a transport over a device with these limits can do.
 TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options);
@@ -61,6 +65,12 @@ class RcTransport final : public Transport {
   void fail_peer(int peer, Status why) override;
   void* allocate(size_t bytes) override { return memory_.allocate(bytes); }
   bool deallocate(void* memory) override { return memory_.deallocate(memory); }
+  void will_use(const View& view) override;
+  Status keep_memory(std::byte* begin, size_t bytes) override {
+    return memory_.keep(begin, begin + bytes);
+  }
+  void forget_memory(std::byte* begin) override { memory_.forget(begin); }
+  void add_counters(sglcoll_counters* counters) const override;
   std::string describe() const override;
 
  private:

@@ -102,7 +102,10 @@ void VerbsDevice::build_send(Qp& qp, QpNumber number, uint64_t position,
   wr.num_sge = static_cast<int>(request.list.size());
   wr.opcode = opcode_of(request.kind);
   wr.send_flags = request.signalled ? static_cast<unsigned>(IBV_SEND_SIGNALED) : 0u;
-  if (request.kind != SendKind::read && bytes <= qp.inline_bytes) wr.send_flags |= IBV_SEND_INLINE;
+  if (request.kind != SendKind::read && bytes <= qp.inline_bytes) {
+    wr.send_flags |= IBV_SEND_INLINE;
+    ++counters_.inlined;
+  }
   wr.wr.rdma.remote_addr = request.remote_address;
   wr.wr.rdma.rkey = request.remote_key;
   qp.sends.slots[qp.sends.place(position)] = {request.id, false};
@@ -129,7 +132,10 @@ Status VerbsDevice::post_send(QpNumber number, std::span<const SendRequest> requ
   }
   ibv_send_wr* refused = nullptr;
   const int failure = ibv_post_send(qp->handle.get(), &ring.wrs[ring.place(first)], &refused);
-  if (failure == 0) return {};
+  if (failure == 0) {
+    count_sends(requests, &counters_);
+    return {};
+  }
   return partly_posted(*qp, number, first, refused, failure);
 }
 
@@ -170,6 +176,7 @@ Status VerbsDevice::post_receive(QpNumber number, const ReceiveRequest& request)
                  "rank {}: receive {} of QP {} was refused by the device's driver: {}", rank_,
                  request.id, number, strerror(failure));
   ++ring.posted;
+  count_receive(request, &counters_);
   return {};
 }
 
