@@ -385,6 +385,16 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_alloc(
 /* No operation in flight may use it. NULL is allowed. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_free(sglcoll_comm comm, void* memory);
 
+/* Registers memory for RDMA until sglcoll_mem_deregister, which takes the same address. Not
+   needed: memory is registered when it is used, and stays so while SGLCOLL_REGISTRATION_CACHE
+   allows. It saves the first use that time, and it fails here, not there, when the system
+   allows no more locked memory. Local. */
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_register(
+    sglcoll_comm comm, void* memory, size_t bytes);
+/* Before the memory is freed; no operation in flight may use it. */
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_deregister(
+    sglcoll_comm comm, void* memory);
+
 /* Sums since init of what this rank did; see docs/performance.md for their meaning. */
 typedef struct sglcoll_counters {
   uint64_t operations;       /* collectives started */
@@ -397,6 +407,16 @@ typedef struct sglcoll_counters {
   uint64_t batches;          /* SGL batches posted */
   uint64_t work_requests;    /* work requests (or cross-memory calls) in them */
   uint64_t segments;         /* SGEs in them */
+  /* Of RDMA devices: */
+  uint64_t device_requests;    /* work requests of every kind, messages and receives too */
+  uint64_t device_segments;    /* SGEs in them */
+  uint64_t doorbells;          /* calls that posted them */
+  uint64_t signalled;          /* of them ask for a completion */
+  uint64_t inlined;            /* of them carry their bytes in the request */
+  uint64_t receiver_not_ready; /* messages on this port that met no posted receive; 0 is right */
+  uint64_t registrations;      /* memory regions registered */
+  uint64_t registration_hits;  /* uses that found their memory registered */
+  uint64_t pinned_bytes;       /* registered now */
 } sglcoll_counters;
 /* Local. Of the communicator's world. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_counters_get(

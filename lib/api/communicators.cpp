@@ -199,12 +199,28 @@ sglcoll_status sglcoll_mem_free(sglcoll_comm comm, void* memory) {
   });
 }
 
+sglcoll_status sglcoll_mem_register(sglcoll_comm comm, void* memory, size_t bytes) {
+  return guarded([&]() -> Status {
+    SGL_ASSIGN(communicator, use_comm(comm));
+    auto held = communicator->world()->lock();
+    return communicator->world()->register_memory(memory, bytes);
+  });
+}
+
+sglcoll_status sglcoll_mem_deregister(sglcoll_comm comm, void* memory) {
+  return guarded([&]() -> Status {
+    SGL_ASSIGN(communicator, use_comm(comm));
+    auto held = communicator->world()->lock();
+    return communicator->world()->deregister_memory(memory);
+  });
+}
+
 sglcoll_status sglcoll_counters_get(sglcoll_comm comm, sglcoll_counters* counters) {
   return guarded([&]() -> Status {
     SGL_TRY(check_output("counters", counters));
     SGL_ASSIGN(communicator, use_comm(comm));
     auto held = communicator->world()->lock();
-    *counters = communicator->world()->engine().counters();
+    *counters = communicator->world()->counters();
     return {};
   });
 }

@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "collectives/builder.hpp"
+#include "transport/mixed/mixed.hpp"
 #include "transport/shm/shm.hpp"
 #include "transport/sim/sim.hpp"
 #include "transport/verbs/verbs.hpp"
@@ -107,21 +108,44 @@ Status World::agree_on_settings() {
   return {};
 }
 
+Result<std::unique_ptr<Transport>> World::make_transport() {
+  auto allgather = [this](std::span<const std::byte> mine, std::vector<std::byte>* all) {
+    return boot_->allgather(mine, all);
+  };
+  const std::string wanted = setting_text("SGLCOLL_TRANSPORT");
+  const std::vector<int> everyone = all_peers(rank(), size());
+  if (wanted == "sim") {
+    SimOptions options;
+    options.queues = rc_options();
+    return make_sim_transport({rank(), size(), everyone, allgather, options});
+  }
+  if (wanted == "verbs") return make_verbs_transport({rank(), size(), everyone, allgather});
+  if (wanted == "shm" && !on_one_node())
+    return error(SGLCOLL_ERR_UNSUPPORTED,
+                 "{} of {} ranks share this node: SGLCOLL_TRANSPORT=shm reaches only ranks of one "
+                 "node; start all of them there, or use auto or verbs",
+                 node_ranks_.size(), size());
+  Result<std::unique_ptr<Transport>> near =
+      make_shm_transport({rank(), size(), node_ranks_, allgather});
+  if (!near.ok() || on_one_node()) return near;
+  std::vector<int> way_of_rank(static_cast<size_t>(size()), 1);
+  for (int rank : node_ranks_) way_of_rank[static_cast<size_t>(rank)] = 0;
+  std::vector<int> others;
+  for (int rank : everyone)
+    if (way_of_rank[static_cast<size_t>(rank)] == 1) others.push_back(rank);
+  Result<std::unique_ptr<Transport>> far =
+      make_verbs_transport({rank(), size(), others, allgather});
+  if (!far.ok() || node_ranks_.size() == 1) return far;  // alone on its node: no shared memory
+  std::vector<std::unique_ptr<Transport>> ways;
+  ways.push_back(near.take());
+  ways.push_back(far.take());
+  return make_mixed_transport(std::move(ways), std::move(way_of_rank));
+}
+
 Status World::make_engine() {
   std::unique_ptr<Transport> transport;
   if (size() > 1) {
-    auto allgather = [this](std::span<const std::byte> mine, std::vector<std::byte>* all) {
-      return boot_->allgather(mine, all);
-    };
-    const std::string wanted = setting_text("SGLCOLL_TRANSPORT");
-    if (wanted != "sim" && wanted != "verbs" && !on_one_node())
-      return error(SGLCOLL_ERR_UNSUPPORTED,
-                   "{} of {} ranks share this node: this build reaches only ranks of one node, start all of them there",
-                   node_ranks_.size(), size());
-    Result<std::unique_ptr<Transport>> made =
-        wanted == "sim"     ? make_sim_transport({rank(), size(), allgather, SimOptions()})
-        : wanted == "verbs" ? make_verbs_transport({rank(), size(), allgather})
-                            : make_shm_transport({rank(), size(), node_ranks_, allgather});
+    Result<std::unique_ptr<Transport>> made = make_transport();
     if (!made.ok()) return std::move(made.status());
     transport = made.take();
     log(LogLevel::info, "transport {}", transport->describe());
@@ -197,6 +221,33 @@ Status World::deallocate(void* memory) {
   }
   if (engine_->transport() && engine_->transport()->deallocate(memory)) return {};
   return error(SGLCOLL_ERR_ARG, "memory {} is not from sglcoll_mem_alloc, or was freed", memory);
+}
+
+Status World::register_memory(void* memory, size_t bytes) {
+  if (!memory) return error(SGLCOLL_ERR_ARG, "memory is NULL: give the address to register");
+  if (bytes == 0 || bytes > PTRDIFF_MAX)
+    return error(SGLCOLL_ERR_ARG, "bytes is {}: it must be from 1 to {}", bytes, PTRDIFF_MAX);
+  if (registered_memory_.count(memory))
+    return error(SGLCOLL_ERR_ARG, "memory {} is registered: deregister it first", memory);
+  if (Transport* transport = engine_->transport())
+    SGL_TRY(transport->keep_memory(static_cast<std::byte*>(memory), bytes));
+  registered_memory_.insert(memory);
+  return {};
+}
+
+Status World::deregister_memory(void* memory) {
+  if (registered_memory_.erase(memory) == 0)
+    return error(SGLCOLL_ERR_ARG, "memory {} was not registered with that address, or is no longer",
+                 memory);
+  if (Transport* transport = engine_->transport())
+    transport->forget_memory(static_cast<std::byte*>(memory));
+  return {};
+}
+
+sglcoll_counters World::counters() const {
+  sglcoll_counters counters = engine_->counters();
+  if (const Transport* transport = engine_->transport()) transport->add_counters(&counters);
+  return counters;
 }
 
 Status World::finalize() {

@@ -51,6 +51,11 @@ class World {
   // Memory that peers on the node map; plain memory in a world of one rank.
   Result<void*> allocate(size_t bytes);
   Status deallocate(void* memory);
+  // For RDMA; only checked where there is none.
+  Status register_memory(void* memory, size_t bytes);
+  Status deregister_memory(void* memory);
+  // The engine's and its transport's.
+  sglcoll_counters counters() const;
 
   // Closes the transport and leaves the job, without waiting for others.
   Status finalize();
@@ -61,6 +66,7 @@ class World {
  private:
   World() = default;
   Status agree_on_settings();
+  Result<std::unique_ptr<Transport>> make_transport();
   Status make_engine();
   void hear_of_deaths();
 
@@ -72,7 +78,8 @@ class World {
   std::recursive_mutex mutex_;
   uint64_t process_generation_ = 0;
   uint64_t contexts_named_ = 0;
-  std::unordered_set<void*> plain_memory_;  // allocated without a transport
+  std::unordered_set<void*> plain_memory_;       // allocated without a transport
+  std::unordered_set<void*> registered_memory_;  // by the user
 };
 
 }  // namespace sgl

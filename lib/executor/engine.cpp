@@ -19,7 +19,7 @@ Engine::Engine(std::unique_ptr<Transport> transport, EngineOptions options)
     : transport_(std::move(transport)), options_(options) {}
 
 Engine::~Engine() {
-  for (const RemoteMemory& memory : left_exposed_) transport_->release(memory);
+  for (const auto& [way, memory] : left_exposed_) way->release(memory);
 }
 
 void Engine::add_context(Context& context) {

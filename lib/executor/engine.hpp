@@ -77,7 +77,9 @@ class Engine final : private TransportSink {
   // one peer keep their order.
   void send_later(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   // Memory of a failed operation that peers may still read: it is released at the end.
-  void keep_exposed(const RemoteMemory& memory) { left_exposed_.push_back(memory); }
+  void keep_exposed(Transport& way, const RemoteMemory& memory) {
+    left_exposed_.emplace_back(&way, memory);
+  }
 
  private:
   struct Outgoing {
@@ -115,7 +117,7 @@ class Engine final : private TransportSink {
   // By peer: batches go in the order of the grants, whatever operations they are of.
   std::unordered_map<int, std::deque<Granted>> granted_;
   size_t granted_count_ = 0;
-  std::vector<RemoteMemory> left_exposed_;
+  std::vector<std::pair<Transport*, RemoteMemory>> left_exposed_;
   int64_t last_progress_ns_ = 0;
 };
 

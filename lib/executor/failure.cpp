@@ -54,8 +54,9 @@ void Operation::finish_failed() {
       answer_abandon(static_cast<int>(i));
     if (edges_[i].in_flight > 0 || peer_may_write(edges_[i])) return;
   }
-  for (EdgeState& edge : edges_)
-    if (edge.exposed) engine_.keep_exposed(edge.memory);
+  for (size_t i = 0; i < edges_.size(); ++i)
+    if (edges_[i].exposed)
+      engine_.keep_exposed(transport(static_cast<int>(i)), edges_[i].memory);
   finish();
 }
 

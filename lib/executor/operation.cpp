@@ -153,12 +153,16 @@ std::byte* Operation::temp_memory(Buffer buffer) {
   return binding.base;
 }
 
+Transport& Operation::transport(int edge) const {
+  return engine_.transport()->toward(world_peer(edge));
+}
+
 int Operation::world_peer(int edge) const { return context_.world_ranks[plan_->edges[edge].peer]; }
 
 Post Operation::send(int edge, MessageKind kind, const View* payload, int64_t bytes) {
   MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag, static_cast<uint16_t>(kind),
                        static_cast<uint16_t>(bytes)};
-  Post posted = engine_.transport()->send_message(world_peer(edge), header, payload);
+  Post posted = transport(edge).send_message(world_peer(edge), header, payload);
   if (posted == Post::done) ++engine_.counters().messages;
   return posted;
 }
@@ -210,7 +214,7 @@ void Operation::deliver(int world_rank, const MessageHeader& header, std::span<c
 void Operation::complete_edge(int edge) {
   EdgeState& state = edges_[edge];
   if (state.exposed) {
-    engine_.transport()->release(state.memory);
+    transport(edge).release(state.memory);
     state.exposed = false;
   }
   state.phase = EdgePhase::done;

@@ -148,6 +148,7 @@ class Operation {
   void unpack_to(const View& to, const std::byte* packed);
   std::byte* temp_memory(Buffer buffer);
   int world_peer(int edge) const;
+  Transport& transport(int edge) const;
   Post send(int edge, MessageKind kind, const View* payload, int64_t bytes);
   Post send_struct(int edge, MessageKind kind, const void* data, int64_t bytes);
   // Now or later, but before what is sent to the peer in this way after it.

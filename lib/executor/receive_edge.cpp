@@ -82,12 +82,12 @@ bool Operation::remote_layout_known(int edge) {
 // The shape is this end's to choose: it knows both layouts and its own memory.
 void Operation::take_offer(int edge) {
   EdgeState& state = edges_[edge];
-  const Transport& transport = *engine_.transport();
+  const Transport& way = transport(edge);
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
   const View here = view(plan_->edges[edge].slice);
-  const Path path = bulk_path(transport.limits(), here, remote_view(edge),
-                              transport.reachable(state.offer.memory));
+  const Path path = bulk_path(way.limits(), here, remote_view(edge),
+                              way.reachable(state.offer.memory));
   switch (path) {
     case Path::read_lists:
     case Path::read:
@@ -95,7 +95,7 @@ void Operation::take_offer(int edge) {
     case Path::write:
       return begin_ask(edge, MessageKind::ask_write);
     case Path::send:
-      state.offer.receiver_packs = receiver_packs(transport.limits(), here);
+      state.offer.receiver_packs = receiver_packs(way.limits(), here);
       return begin_ask(edge, MessageKind::ask_send);
     default:
       return begin_ask(edge, MessageKind::ask_push);
@@ -112,9 +112,9 @@ View Operation::remote_view(int edge) const {
 bool Operation::try_map(int edge) {
   EdgeState& state = edges_[edge];
   const Edge& planned = plan_->edges[edge];
-  Transport& transport = *engine_.transport();
-  if (!transport.limits().can_map) return false;
-  std::byte* base = transport.map(world_peer(edge), state.offer.memory, state.remote_layout.true_lb(),
+  Transport& way = transport(edge);
+  if (!way.limits().can_map) return false;
+  std::byte* base = way.map(world_peer(edge), state.offer.memory, state.remote_layout.true_lb(),
                                   state.remote_layout.true_ub());
   if (!base) return false;
   View source = remote_view(edge);
@@ -142,7 +142,8 @@ void Operation::begin_read(int edge, Path path) {
 
 void Operation::compile(int edge, Path path) {
   EdgeState& state = edges_[edge];
-  const TransportLimits& limits = engine_.transport()->limits();
+  transport(edge).will_use(view(plan_->edges[edge].slice));
+  const TransportLimits& limits = transport(edge).limits();
   state.compiler.emplace(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
                          limits.sgl, transfer_rules(limits));
   state.batch_ready = false;
@@ -156,7 +157,8 @@ bool Operation::post_batches(int edge) {
   while (state.batch_ready || state.compiler->next(&state.batch)) {
     state.batch_ready = true;
     ++state.in_flight;  // before posting: the completion may come at once
-    Post posted = engine_.transport()->post(world_peer(edge), state.batch, local, state.offer.memory, token);
+    Post posted =
+        transport(edge).post(world_peer(edge), state.batch, local, state.offer.memory, token);
     if (posted != Post::done) {
       --state.in_flight;
       if (posted == Post::failed) {

@@ -21,7 +21,7 @@ bool Operation::send_first(int edge) {
     complete_edge(edge);
     return true;
   }
-  if (fits_in_message(engine_.transport()->limits(), engine_.options().eager_bytes, slice.length)) {
+  if (fits_in_message(transport(edge).limits(), engine_.options().eager_bytes, slice.length)) {
     View payload = view(slice);
     if (send(edge, MessageKind::eager, &payload, slice.length) != Post::done) return false;
     engine_.counters().bytes_sent += static_cast<uint64_t>(slice.length);
@@ -41,16 +41,16 @@ bool Operation::send_first(int edge) {
 
 Post Operation::send_offer(int edge) {
   EdgeState& state = edges_[edge];
-  Transport& transport = *engine_.transport();
   View source = view(plan_->edges[edge].slice);
   if (Status exposed = expose(edge, source, false); !exposed.ok()) {
     fail_edge(edge, std::move(exposed));
     return Post::failed;
   }
   Offer offer{state.memory, source.offset, 0, OfferedLayout::opaque, 0};
+  const Transport& way = transport(edge);
   bool useful =
-      transport.reachable(state.memory) &&
-      worth_describing(transport.limits(), *source.layout, transport.mappable(state.memory));
+      way.reachable(state.memory) &&
+      worth_describing(way.limits(), *source.layout, way.mappable(state.memory));
   if (useful && !describe_layout(edge, *source.layout, &offer)) return Post::busy;
   return send_struct(edge, MessageKind::offer, &offer, sizeof offer);
 }
@@ -58,7 +58,7 @@ Post Operation::send_offer(int edge) {
 Status Operation::expose(int edge, const View& memory, bool write) {
   EdgeState& state = edges_[edge];
   if (state.exposed) return {};
-  Result<RemoteMemory> exposed = engine_.transport()->expose(memory, write);
+  Result<RemoteMemory> exposed = transport(edge).expose(memory, write);
   if (!exposed.ok()) return std::move(exposed.status());
   state.memory = exposed.value();
   state.exposed = true;
@@ -71,7 +71,7 @@ bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
     offer->layout_hash = static_cast<uint64_t>(layout.true_lb());
     return true;
   }
-  switch (engine_.layouts().announce(*engine_.transport(), world_peer(edge), layout)) {
+  switch (engine_.layouts().announce(transport(edge), world_peer(edge), layout)) {
     case LayoutDirectory::Known::busy: return false;
     case LayoutDirectory::Known::too_large: offer->layout = OfferedLayout::opaque; return true;
     case LayoutDirectory::Known::yes: break;
@@ -116,7 +116,7 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
 bool Operation::push(int edge) {
   EdgeState& state = edges_[edge];
   View source = view(plan_->edges[edge].slice);
-  const int64_t most = engine_.transport()->limits().max_message_bytes;
+  const int64_t most = transport(edge).limits().max_message_bytes;
   while (state.moved < source.length) {
     View piece = source.part(state.moved, std::min(most, source.length - state.moved));
     if (send(edge, MessageKind::fragment, &piece, piece.length) != Post::done) return false;

@@ -13,14 +13,15 @@ namespace sgl {
 // The side that may pack is the compiler's local one, at both ends.
 void Operation::compile_lists(int edge) {
   EdgeState& state = edges_[edge];
-  SglLimits limits = engine_.transport()->limits().sgl;
+  transport(edge).will_use(view(plan_->edges[edge].slice));
+  SglLimits limits = transport(edge).limits().sgl;
   const bool receiver_packs = state.offer.receiver_packs != 0;
   if (receiver_packs) std::swap(limits.max_send_sge, limits.max_recv_sge);
   View packing = view(plan_->edges[edge].slice), other = remote_view(edge);
   state.turned_around = receiver_packs == plan_->edges[edge].sends;
   if (state.turned_around) std::swap(packing, other);
   state.compiler.emplace(packing, other, TransferShape::send_receive, limits,
-                         transfer_rules(engine_.transport()->limits()));
+                         transfer_rules(transport(edge).limits()));
   state.batch_ready = false;
 }
 
@@ -66,7 +67,7 @@ bool Operation::push_instead(int edge) {
 Result<Post> Operation::post_receive(int edge) {
   EdgeState& state = edges_[edge];
   ++state.in_flight;
-  Result<Post> posted = engine_.transport()->post_receive(
+  Result<Post> posted = transport(edge).post_receive(
       world_peer(edge), state.batch, view(plan_->edges[edge].slice),
       OperationTable::token(*this, edge));
   if (!posted.ok() || posted.value() != Post::done) --state.in_flight;
@@ -124,7 +125,7 @@ Post Operation::post_granted(int world_rank, uint32_t tag, uint32_t wrs) {
   EdgeState& state = edges_[edge];
   ++state.in_flight;
   Result<Post> posted =
-      engine_.transport()->post_send(world_rank, state.batch, view(plan_->edges[edge].slice),
+      transport(edge).post_send(world_rank, state.batch, view(plan_->edges[edge].slice),
                                      OperationTable::token(*this, edge));
   if (posted.ok() && posted.value() == Post::done) {
     count_batch(edge);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.hpp"
 #include "sgl/batch.hpp"
@@ -73,6 +74,13 @@ class TransportSink {
 class Transport {
  public:
   virtual ~Transport() = default;
+  // The transport that reaches the peer: this one, but for one that only distributes peers
+  // over others. Limits and names of memory are those of the way to a peer, so they are
+  // asked there.
+  virtual Transport& toward(int peer) {
+    static_cast<void>(peer);
+    return *this;
+  }
   virtual const TransportLimits& limits() const = 0;
 
   // Sends header and the payload that `payload` gathers (null: none), in order with
@@ -88,6 +96,17 @@ class Transport {
   // tell: reach it in bulk at all, and map it.
   virtual bool reachable(const RemoteMemory& memory) const = 0;
   virtual bool mappable(const RemoteMemory& memory) const = 0;
+
+  // The view will be the local side of batches: a good moment to register it as a whole.
+  virtual void will_use(const View& view) { static_cast<void>(view); }
+  // A user's wish to have memory registered until forget_memory(); nothing where there is
+  // no registration.
+  virtual Status keep_memory(std::byte* begin, size_t bytes) {
+    static_cast<void>(begin);
+    static_cast<void>(bytes);
+    return {};
+  }
+  virtual void forget_memory(std::byte* begin) { static_cast<void>(begin); }
 
   // Where the base of the peer's memory is in this process, or null when it cannot
   // be mapped. [lowest, highest) are the offsets from the base that will be used; a
@@ -113,6 +132,14 @@ class Transport {
   virtual int progress(TransportSink& sink) = 0;
   // Sleeps until something may have arrived, at most max_ns. Watches peers' deaths.
   virtual void wait(int64_t max_ns) = 0;
+  // The same in two parts, for several transports at once: adds descriptors that become
+  // readable when something arrives, or returns false when something may be there already
+  // (or that cannot be waited for so). finish_wait() follows in either case.
+  virtual bool prepare_wait(std::vector<int>* descriptors) {
+    static_cast<void>(descriptors);
+    return false;
+  }
+  virtual void finish_wait() {}
   // Fails a peer as if it had died (learned from elsewhere).
   virtual void fail_peer(int peer, Status why) = 0;
 
@@ -120,6 +147,8 @@ class Transport {
   virtual void* allocate(size_t bytes) = 0;
   virtual bool deallocate(void* memory) = 0;  // false: not from allocate()
 
+  // Adds what this transport has counted.
+  virtual void add_counters(sglcoll_counters* counters) const { static_cast<void>(counters); }
   // One line for sglcoll-info and logs: the data path in use and why.
   virtual std::string describe() const = 0;
 };

@@ -54,10 +54,14 @@ inline void run_in_world(int rank, int count, const Allgather& allgather,
 
 // The body on `count` forked ranks.
 inline void on_world(int count, const std::function<void(sglcoll_comm world)>& body,
-                     sglcoll_thread_level level = SGLCOLL_THREAD_SINGLE) {
-  ProcessReport report = run_processes(count, [&](int rank, const Allgather& allgather) {
-    run_in_world(rank, count, allgather, body, level);
-  });
+                     sglcoll_thread_level level = SGLCOLL_THREAD_SINGLE,
+                     std::chrono::seconds timeout = std::chrono::seconds(60)) {
+  ProcessReport report = run_processes(
+      count,
+      [&](int rank, const Allgather& allgather) {
+        run_in_world(rank, count, allgather, body, level);
+      },
+      timeout);
   EXPECT_TRUE(report.all_passed()) << report.text();
 }
 

@@ -63,6 +63,12 @@ class FaultTransport final : public Transport {
 
   void* allocate(size_t bytes) override { return inner_->allocate(bytes); }
   bool deallocate(void* memory) override { return inner_->deallocate(memory); }
+  void will_use(const View& view) override { inner_->will_use(view); }
+  Status keep_memory(std::byte* begin, size_t bytes) override {
+    return inner_->keep_memory(begin, bytes);
+  }
+  void forget_memory(std::byte* begin) override { inner_->forget_memory(begin); }
+  void add_counters(sglcoll_counters* counters) const override { inner_->add_counters(counters); }
   std::string describe() const override {
     return fmt::format("fault (seed {}) over {}", plan_.seed, inner_->describe());
   }

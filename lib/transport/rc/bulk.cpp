@@ -29,27 +29,14 @@ SendKind kind_of(TransferShape shape) {
   return SendKind::send;
 }
 
-struct Range {
-  int64_t lowest = INT64_MAX, highest = INT64_MIN;
-  bool empty() const { return lowest > highest; }
-};
-
-// The lowest and the highest offset that the direct SGEs reach.
-Range covering_range(const std::vector<Sge>& list) {
-  Range range;
-  for (const Sge& sge : list) {
-    if (sge.packed) continue;
-    range.lowest = std::min(range.lowest, sge.offset);
-    range.highest = std::max(range.highest, sge.offset + sge.length);
-  }
-  return range;
-}
+// Segments less than that apart are registered as one range, if all of it is mapped.
+constexpr int64_t kCoveredGapBytes = 64 << 10;
 
 }  // namespace
 
 BulkChannel::~BulkChannel() {
-  for (const InFlight& item : sends_.in_flight) give_back(sends_, item);
-  for (const InFlight& item : receives_.in_flight) give_back(receives_, item);
+  for (InFlight& item : sends_.in_flight) give_back(sends_, item);
+  for (InFlight& item : receives_.in_flight) give_back(receives_, item);
 }
 
 Status BulkChannel::open() {
@@ -146,7 +133,13 @@ Result<Post> BulkChannel::prepare(const Batch& batch, const View& local, Queue& 
     item->slot->view.layout = &item->slot->layout;
     item->slot->batch.packed.assign(batch.packed.begin(), batch.packed.end());
   }
-  if (Status taken = take_memory(batch, local, item); !taken.ok()) {
+  if (!spare_.empty()) {
+    item->memory = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  Status taken = take_memory(batch, local, kCoveredGapBytes, item);
+  if (!taken.ok()) taken = take_memory(batch, local, 0, item);  // there are holes between
+  if (!taken.ok()) {
     if (item->slot) queue.share.slots.give_back(item->slot);
     return taken;
   }
@@ -155,13 +148,35 @@ Result<Post> BulkChannel::prepare(const Batch& batch, const View& local, Queue& 
   return Post::done;
 }
 
-Status BulkChannel::take_memory(const Batch& batch, const View& local, InFlight* item) {
-  const Range direct = covering_range(batch.local);
-  if (direct.empty()) return {};
-  Result<LocalMemory> memory =
-      memory_.use(local.base + direct.lowest, local.base + direct.highest);
-  if (!memory.ok()) return std::move(memory.status());
-  item->memory = memory.value();
+Status BulkChannel::take_memory(const Batch& batch, const View& local, int64_t most_gap,
+                                InFlight* item) {
+  groups_.clear();
+  group_of_.clear();
+  for (const Sge& sge : batch.local) {
+    if (sge.packed) {
+      group_of_.push_back(-1);
+      continue;
+    }
+    const int64_t end = sge.offset + sge.length;
+    const bool near = !groups_.empty() && sge.offset <= groups_.back().end + most_gap &&
+                      end >= groups_.back().begin - most_gap;
+    if (near)
+      groups_.back() = {std::min(groups_.back().begin, sge.offset),
+                        std::max(groups_.back().end, end)};
+    else
+      groups_.push_back({sge.offset, end});
+    group_of_.push_back(static_cast<int>(groups_.size()) - 1);
+  }
+  for (const Group& group : groups_) {
+    Result<LocalMemory> memory = memory_.use(local.base + group.begin, local.base + group.end);
+    if (memory.ok()) {
+      item->memory.push_back(memory.value());
+      continue;
+    }
+    for (const LocalMemory& taken : item->memory) memory_.done(taken);
+    item->memory.clear();
+    return std::move(memory.status());
+  }
   return {};
 }
 
@@ -172,11 +187,14 @@ void BulkChannel::fill_sges(const Batch& batch, const View& local, const InFligh
                    .value()
                    .keys.local;
   sges_.clear();
-  for (const Sge& sge : batch.local) {
-    if (sge.packed)
+  for (size_t i = 0; i < batch.local.size(); ++i) {
+    const Sge& sge = batch.local[i];
+    if (sge.packed) {
       sges_.push_back({item.slot->memory + sge.offset, sge.length, slot_key});
-    else
-      sges_.push_back({local.base + sge.offset, sge.length, item.memory.keys.local});
+    } else {
+      const MemoryKeys& keys = item.memory[static_cast<size_t>(group_of_[i])].keys;
+      sges_.push_back({local.base + sge.offset, sge.length, keys.local});
+    }
   }
 }
 
@@ -223,7 +241,8 @@ void BulkChannel::note_failure(const DeviceCompletion& completion, InFlight& ite
                                 completion.outcome == DeviceOutcome::flushed
                             ? SGLCOLL_ERR_PEER_FAILED
                             : SGLCOLL_ERR_SYSTEM,
-                        "{}: {}", outcome_text(completion.outcome), completion.why);
+                        "{}: {}; {}", outcome_text(completion.outcome), completion.why,
+                        outcome_remedy(completion.outcome));
   else if (completion.bytes != expected)
     item.status = error(SGLCOLL_ERR_PEER_FAILED,
                         "the peer gave the transfer up: {} bytes came where {} were expected",
@@ -240,8 +259,10 @@ BulkChannel::Finished BulkChannel::finish_front(Queue& queue) {
   return finished;
 }
 
-void BulkChannel::give_back(Queue& queue, const InFlight& item) {
-  memory_.done(item.memory);
+void BulkChannel::give_back(Queue& queue, InFlight& item) {
+  for (const LocalMemory& memory : item.memory) memory_.done(memory);
+  item.memory.clear();
+  spare_.push_back(std::move(item.memory));
   if (item.slot) queue.share.slots.give_back(item.slot);
   queue.free_wrs += item.wrs;
   queue.share.free_completions += item.wrs;

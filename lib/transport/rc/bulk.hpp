@@ -58,7 +58,7 @@ class BulkChannel {
     uint64_t token;
     int wrs;
     int left;  // receives that have not completed
-    LocalMemory memory;
+    std::vector<LocalMemory> memory;  // of its local list
     PackSlot* slot;
     Status status;  // the first failure
   };
@@ -71,21 +71,28 @@ class BulkChannel {
   Result<Post> post_requests(const Batch& batch, const View& local, const RemoteMemory& remote,
                              uint64_t token);
   Result<Post> prepare(const Batch& batch, const View& local, Queue& queue, InFlight* item);
-  Status take_memory(const Batch& batch, const View& local, InFlight* item);
+  Status take_memory(const Batch& batch, const View& local, int64_t most_gap, InFlight* item);
   void fill_sges(const Batch& batch, const View& local, const InFlight& item);
   void fill_requests(const Batch& batch, const RemoteMemory& remote);
   std::span<const DeviceSge> list_of(const WorkRequest& wr) const;
   void note_failure(const DeviceCompletion& completion, InFlight& item);
   Finished finish_front(Queue& queue);
-  void give_back(Queue& queue, const InFlight& item);
+  void give_back(Queue& queue, InFlight& item);
 
   Device& device_;
   MemoryTable& memory_;
   int queue_wrs_;
   QpNumber qp_ = 0;
   Queue sends_, receives_;
-  std::deque<int64_t> expected_bytes_;  // of each posted receive
-  std::vector<DeviceSge> sges_;         // scratch of post
+  std::deque<int64_t> expected_bytes_;           // of each posted receive
+  std::vector<std::vector<LocalMemory>> spare_;  // emptied, for reuse
+  // Scratch of post: segments near each other are one registration.
+  struct Group {
+    int64_t begin, end;
+  };
+  std::vector<Group> groups_;
+  std::vector<int> group_of_;  // of each segment; -1: packed
+  std::vector<DeviceSge> sges_;
   std::vector<SendRequest> requests_;
 };
 

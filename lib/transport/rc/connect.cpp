@@ -1,7 +1,9 @@
 // Setting up the connections of an RcTransport.
+#include "base/settings.hpp"
 #include "transport/rc/rc_transport.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 
 namespace sgl {
@@ -50,10 +52,9 @@ Status RcTransport::agree_on_limits(const RcBootstrap& bootstrap) {
 
 Status RcTransport::open() {
   SGL_TRY(open_completion_queue());
-  for (size_t rank = 0; rank < peers_.size(); ++rank) {
-    if (static_cast<int>(rank) == rank_) continue;
-    Peer& peer = peers_[rank];
-    peer.rank = static_cast<int>(rank);
+  for (int rank : peer_ranks_) {
+    Peer& peer = peers_[static_cast<size_t>(rank)];
+    peer.rank = rank;
     Result<std::unique_ptr<ControlChannel>> control =
         ControlChannel::open(*device_, options_.control);
     if (!control.ok()) return std::move(control.status());
@@ -70,17 +71,19 @@ Status RcTransport::open() {
 // Control completions have entries of their own; sends and receives of the bulk channels
 // share one half each of the rest.
 Status RcTransport::open_completion_queue() {
-  const auto peers = static_cast<int64_t>(peers_.size()) - 1;
+  const auto peers = static_cast<int64_t>(peer_ranks_.size());
   const int64_t control = peers * ControlChannel::completions(options_.control);
   const int64_t most = device_->limits().max_cqe;
   if (options_.bulk_wrs < 1 || options_.batch_wrs < 1)
-    return error(SGLCOLL_ERR_ARG, "bulk_wrs is {} and batch_wrs {}: both must be at least 1",
+    return error(SGLCOLL_ERR_ARG,
+                 "requests on the way to one peer (SGLCOLL_QUEUE_REQUESTS) are {} and of one batch "
+                 "{}: both must be at least 1",
                  options_.bulk_wrs, options_.batch_wrs);
   if (control + 2 * limits_.sgl.max_batch_wrs > most)
-    return error(
-        SGLCOLL_ERR_ARG,
-        "the device's completion queue has {} entries: {} peers need {}; use fewer control slots",
-        most, peers, control + 2 * limits_.sgl.max_batch_wrs);
+    return error(SGLCOLL_ERR_ARG,
+                 "the device's completion queue has {} entries: {} peers need {}; use fewer "
+                 "message slots (SGLCOLL_MESSAGE_SLOTS)",
+                 most, peers, control + 2 * limits_.sgl.max_batch_wrs);
   const int64_t entries = std::min(most, control + 2 * peers * options_.bulk_wrs);
   sends_.free_completions = receives_.free_completions = static_cast<int>((entries - control) / 2);
   return device_->open_completion_queue(static_cast<int>(std::max<int64_t>(entries, 1)));
@@ -121,11 +124,28 @@ Status RcTransport::connect(const RcBootstrap& bootstrap) {
   return {};
 }
 
+RcOptions rc_options() {
+  auto number = [](const char* name) {
+    return static_cast<int>(std::min<int64_t>(setting_integer(name), INT_MAX));
+  };
+  RcOptions options;
+  options.control.slots = number("SGLCOLL_MESSAGE_SLOTS");
+  options.bulk_wrs = number("SGLCOLL_QUEUE_REQUESTS");
+  options.cache_bytes = setting_bytes("SGLCOLL_REGISTRATION_CACHE");
+  return options;
+}
+
+std::vector<int> all_peers(int rank, int size) {
+  std::vector<int> peers;
+  for (int peer = 0; peer < size; ++peer)
+    if (peer != rank) peers.push_back(peer);
+  return peers;
+}
+
 Result<std::unique_ptr<Transport>> connect_rc(const RcBootstrap& bootstrap,
                                               std::unique_ptr<Device> device,
                                               const RcOptions& options) {
-  auto transport =
-      std::make_unique<RcTransport>(std::move(device), bootstrap.rank, bootstrap.size, options);
+  auto transport = std::make_unique<RcTransport>(std::move(device), bootstrap, options);
   SGL_TRY(transport->connect(bootstrap));
   return std::unique_ptr<Transport>(std::move(transport));
 }

@@ -18,8 +18,10 @@ ControlChannel::ControlChannel(Device& device, const ControlSizes& sizes)
 Result<std::unique_ptr<ControlChannel>> ControlChannel::open(Device& device,
                                                              const ControlSizes& sizes) {
   if (sizes.slots < 1 || sizes.message_bytes < 1 || sizes.message_bytes > UINT16_MAX)
-    return error(SGLCOLL_ERR_ARG, "{} control slots of {} bytes: at least 1, of 1 to {} bytes",
-                 sizes.slots, sizes.message_bytes, UINT16_MAX);
+    return error(
+        SGLCOLL_ERR_ARG,
+        "{} message slots (SGLCOLL_MESSAGE_SLOTS) of {} bytes: at least 1, of 1 to {} bytes",
+        sizes.slots, sizes.message_bytes, UINT16_MAX);
   std::unique_ptr<ControlChannel> channel(new ControlChannel(device, sizes));
   SGL_TRY(channel->set_up());
   return channel;

@@ -24,4 +24,25 @@ const char* outcome_text(DeviceOutcome outcome) {
   return "unknown outcome";
 }
 
+const char* outcome_remedy(DeviceOutcome outcome) {
+  switch (outcome) {
+    case DeviceOutcome::success:
+      return "nothing is wrong";
+    case DeviceOutcome::local_protection:
+      return "memory of an operation must stay mapped until the operation is complete";
+    case DeviceOutcome::local_length:
+    case DeviceOutcome::remote_operation:
+    case DeviceOutcome::receiver_not_ready:
+      return "this should not happen: please report it";
+    case DeviceOutcome::remote_access:
+      return "that rank must keep its memory mapped, and registered, until the operation is "
+             "complete";
+    case DeviceOutcome::retry_exceeded:
+      return "is that rank alive, and do packets of this size reach it?";
+    case DeviceOutcome::flushed:
+      return "an earlier request failed, or the connection was closed";
+  }
+  return "";
+}
+
 }  // namespace sgl

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sgl {
 
@@ -29,6 +30,7 @@ struct DeviceLimits {
 struct MemoryKeys {
   uint32_t local = 0;
   uint32_t remote = 0;
+  bool may_be_kept = true;  // false: good for this use only
 };
 
 enum class RemoteAccess : uint8_t { none, read, read_write };
@@ -68,6 +70,8 @@ enum class DeviceOutcome : uint8_t {
   flushed,         // the QP had failed before
 };
 const char* outcome_text(DeviceOutcome outcome);
+// What to look at when it is a failure.
+const char* outcome_remedy(DeviceOutcome outcome);
 
 using QpNumber = uint32_t;  // 0: none
 
@@ -94,17 +98,42 @@ struct QpAddress {
   uint32_t packet_sequence = 0;
   uint32_t mtu_bytes = 0;
   uint16_t lid = 0;
-  uint8_t link = 0;                // a device's own number for its kind of link
-  uint8_t max_reads = 0;           // reads of the other end that it serves at once
+  uint8_t link = 0;       // a device's own number for its kind of link
+  uint8_t max_reads = 0;  // reads of the other end that it serves at once
   uint32_t reserved = 0;
 };
 static_assert(sizeof(QpAddress) == 40);
+
+struct DeviceCounters {
+  uint64_t requests = 0, segments = 0;  // posted, receives included
+  uint64_t doorbells = 0;
+  uint64_t signalled = 0;
+  uint64_t inlined = 0;
+  uint64_t receiver_not_ready = 0;  // messages that met no receive, of the whole port
+};
+
+// For those who implement a device.
+inline void count_sends(std::span<const SendRequest> requests, DeviceCounters* counters) {
+  if (requests.empty()) return;
+  ++counters->doorbells;
+  counters->requests += requests.size();
+  for (const SendRequest& request : requests) {
+    counters->segments += request.list.size();
+    counters->signalled += request.signalled ? 1 : 0;
+  }
+}
+inline void count_receive(const ReceiveRequest& request, DeviceCounters* counters) {
+  ++counters->doorbells;
+  ++counters->requests;
+  counters->segments += request.list.size();
+}
 
 // One thread at a time per object. Nothing blocks but wait().
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceLimits& limits() const = 0;
+  virtual DeviceCounters counters() const = 0;
   // One line for logs: which device, and why it.
   virtual std::string describe() const = 0;
 
@@ -130,6 +159,12 @@ class Device {
   virtual std::optional<QpNumber> poll_disconnected() = 0;
   // Sleeps until there may be something to poll, at most max_ns.
   virtual void wait(int64_t max_ns) = 0;
+  // As Transport's.
+  virtual bool prepare_wait(std::vector<int>* descriptors) {
+    static_cast<void>(descriptors);
+    return false;
+  }
+  virtual void finish_wait() {}
   // Puts a QP into the error state: what is posted completes as flushed.
   virtual void fail(QpNumber qp) = 0;
 };

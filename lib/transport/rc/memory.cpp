@@ -6,7 +6,6 @@
 namespace sgl {
 
 MemoryTable::~MemoryTable() {
-  for (const auto& [key, keys] : exposed_) device_.deregister_memory(keys);
   for (const auto& [address, block] : blocks_) {
     device_.deregister_memory(block.keys);
     std::free(address);
@@ -46,30 +45,48 @@ const MemoryTable::Block* MemoryTable::find_block(std::byte* begin, std::byte* e
   return end <= address + block.bytes ? &block : nullptr;
 }
 
+Status MemoryTable::keep(std::byte* begin, std::byte* end) {
+  Result<RegistrationCache::Entry*> entry = cache_.acquire(begin, end, RemoteAccess::read_write);
+  if (!entry.ok()) entry = cache_.acquire(begin, end, RemoteAccess::read);  // may be constant
+  if (!entry.ok()) return std::move(entry.status());
+  kept_[begin] = entry.value();
+  return {};
+}
+
+void MemoryTable::forget(std::byte* begin) {
+  auto found = kept_.find(begin);
+  if (found == kept_.end()) return;
+  cache_.release(found->second);
+  kept_.erase(found);
+}
+
 Result<LocalMemory> MemoryTable::use(std::byte* begin, std::byte* end) {
-  if (const Block* block = find_block(begin, end)) return LocalMemory{block->keys, false};
-  Result<MemoryKeys> keys = device_.register_memory(begin, end - begin, RemoteAccess::none);
-  if (!keys.ok()) return std::move(keys.status());
-  return LocalMemory{keys.value(), true};
+  if (!blocks_.empty())
+    if (const Block* block = find_block(begin, end)) return LocalMemory{block->keys, nullptr};
+  Result<RegistrationCache::Entry*> entry = cache_.acquire(begin, end, RemoteAccess::none);
+  if (!entry.ok()) return std::move(entry.status());
+  return LocalMemory{entry.value()->keys, entry.value()};
 }
 
 void MemoryTable::done(const LocalMemory& memory) {
-  if (memory.temporary) device_.deregister_memory(memory.keys);
+  if (memory.entry) cache_.release(memory.entry);
 }
 
 Result<uint32_t> MemoryTable::expose(std::byte* begin, std::byte* end, RemoteAccess access) {
   if (const Block* block = find_block(begin, end)) return block->keys.remote;
-  Result<MemoryKeys> keys = device_.register_memory(begin, end - begin, access);
-  if (!keys.ok()) return std::move(keys.status());
-  exposed_[keys.value().remote] = keys.value();
-  return keys.value().remote;
+  Result<RegistrationCache::Entry*> entry = cache_.acquire(begin, end, access);
+  if (!entry.ok()) return std::move(entry.status());
+  Exposed& exposed = exposed_[entry.value()->keys.remote];
+  exposed.entry = entry.value();
+  ++exposed.times;
+  return entry.value()->keys.remote;
 }
 
 void MemoryTable::release(uint32_t remote_key) {
   auto found = exposed_.find(remote_key);
   if (found == exposed_.end()) return;
-  device_.deregister_memory(found->second);
-  exposed_.erase(found);
+  cache_.release(found->second.entry);
+  if (--found->second.times == 0) exposed_.erase(found);
 }
 
 }  // namespace sgl

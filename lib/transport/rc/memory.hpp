@@ -1,24 +1,25 @@
 // MemoryTable: which memory of this rank its device knows.
 #pragma once
 
-#include "transport/rc/device.hpp"
+#include "transport/rc/registration_cache.hpp"
 
 #include <map>
 #include <unordered_map>
 
 namespace sgl {
 
-// A local key for one batch; give it back when the batch is complete.
+// A local key for a range; give it back when nothing uses it any more.
 struct LocalMemory {
   MemoryKeys keys;
-  bool temporary = false;  // registered for this batch
+  RegistrationCache::Entry* entry = nullptr;  // none: of allocate()
 };
 
-// Memory from allocate() is registered once; other memory for as long as it is exposed or
-// in a batch. One thread at a time per object; the device must outlive it.
+// Memory from allocate() and from keep() is registered once; other memory when it is used,
+// and then as long as the cache keeps it. One thread at a time per object; the device must
+// outlive it.
 class MemoryTable {
  public:
-  explicit MemoryTable(Device& device) : device_(device) {}
+  MemoryTable(Device& device, int64_t cache_bytes) : device_(device), cache_(device, cache_bytes) {}
   ~MemoryTable();
   MemoryTable(const MemoryTable&) = delete;
   MemoryTable& operator=(const MemoryTable&) = delete;
@@ -27,6 +28,10 @@ class MemoryTable {
   void* allocate(size_t bytes);
   bool deallocate(void* memory);
 
+  // Registers a user's memory until forget(). Once for each begin.
+  Status keep(std::byte* begin, std::byte* end);
+  void forget(std::byte* begin);
+
   Result<LocalMemory> use(std::byte* begin, std::byte* end);
   void done(const LocalMemory& memory);
 
@@ -34,16 +39,24 @@ class MemoryTable {
   Result<uint32_t> expose(std::byte* begin, std::byte* end, RemoteAccess access);
   void release(uint32_t remote_key);
 
+  const RegistrationCache& cache() const { return cache_; }
+
  private:
   struct Block {
     size_t bytes;
     MemoryKeys keys;
   };
+  struct Exposed {
+    RegistrationCache::Entry* entry;
+    int times = 0;
+  };
   const Block* find_block(std::byte* begin, std::byte* end) const;
 
   Device& device_;
-  std::map<std::byte*, Block> blocks_;                // of allocate(), by address
-  std::unordered_map<uint32_t, MemoryKeys> exposed_;  // by remote key; none of blocks_
+  RegistrationCache cache_;
+  std::map<std::byte*, Block> blocks_;             // of allocate(), by address
+  std::unordered_map<uint32_t, Exposed> exposed_;  // by remote key; none of blocks_
+  std::unordered_map<std::byte*, RegistrationCache::Entry*> kept_;
 };
 
 }  // namespace sgl

@@ -37,29 +37,32 @@ TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options) 
   return limits;
 }
 
-RcTransport::RcTransport(std::unique_ptr<Device> device, int rank, int size,
+RcTransport::RcTransport(std::unique_ptr<Device> device, const RcBootstrap& bootstrap,
                          const RcOptions& options)
     : device_(std::move(device)),
-      memory_(*device_),
-      rank_(rank),
+      memory_(*device_, options.cache_bytes),
+      rank_(bootstrap.rank),
       options_(options),
       limits_(rc_limits(device_->limits(), options)),
       sends_{0, {memory_, limits_.sgl.max_batch_slot_bytes, options.pack_slots}},
       receives_{0, {memory_, limits_.sgl.max_batch_slot_bytes, options.pack_slots}},
-      peers_(static_cast<size_t>(size)) {}
+      peer_ranks_(bootstrap.peers),
+      peers_(static_cast<size_t>(bootstrap.size)) {}
 
 RcTransport::~RcTransport() = default;
 
 RcTransport::Peer* RcTransport::find_peer(int rank) {
   if (rank < 0 || rank == rank_ || static_cast<size_t>(rank) >= peers_.size()) return nullptr;
-  return &peers_[static_cast<size_t>(rank)];
+  Peer& peer = peers_[static_cast<size_t>(rank)];
+  return peer.control ? &peer : nullptr;
 }
 
 std::string RcTransport::describe() const {
   return fmt::format(
       "reliable connections over {}: {} peers, {} message slots of {} bytes, {} bulk requests in "
-      "flight a peer",
-      device_->describe(), peers_.size() - 1, options_.control.slots, options_.control.message_bytes, options_.bulk_wrs);
+      "flight a peer; registrations kept: {}",
+      device_->describe(), peer_ranks_.size(), options_.control.slots,
+      options_.control.message_bytes, options_.bulk_wrs, memory_.cache().describe());
 }
 
 // ---- Messages
@@ -83,6 +86,30 @@ Result<RemoteMemory> RcTransport::expose(const View& view, bool write) {
   if (key.ok()) return RemoteMemory{address, key.value()};
   if (write) return std::move(key.status());
   return RemoteMemory{address, 0};
+}
+
+// In one piece rather than batch by batch, unless that would pin much that is not used.
+void RcTransport::will_use(const View& view) {
+  constexpr int64_t kMostUnusedTimes = 4;
+  const int64_t bytes = view.layout->true_ub() - view.layout->true_lb();
+  if (view.length == 0 || bytes / kMostUnusedTimes > view.length) return;
+  Result<LocalMemory> memory =
+      memory_.use(view.base + view.layout->true_lb(), view.base + view.layout->true_ub());
+  if (memory.ok()) memory_.done(memory.value());  // the cache keeps it; else batches do it
+}
+
+void RcTransport::add_counters(sglcoll_counters* counters) const {
+  const RegistrationCounters& cache = memory_.cache().counters();
+  counters->registrations += cache.registrations;
+  counters->registration_hits += cache.hits;
+  counters->pinned_bytes += static_cast<uint64_t>(cache.pinned_bytes);
+  const DeviceCounters& device = device_->counters();
+  counters->device_requests += device.requests;
+  counters->device_segments += device.segments;
+  counters->doorbells += device.doorbells;
+  counters->signalled += device.signalled;
+  counters->inlined += device.inlined;
+  counters->receiver_not_ready += device.receiver_not_ready;
 }
 
 void RcTransport::release(const RemoteMemory& memory) {
@@ -230,6 +257,10 @@ int RcTransport::bury(TransportSink& sink, bool all_polled) {
 void RcTransport::wait(int64_t max_ns) {
   if (max_ns <= 0 || ending_ > 0 || !refused_.empty()) return;
   device_->wait(max_ns);
+}
+
+bool RcTransport::prepare_wait(std::vector<int>* descriptors) {
+  return device_->prepare_wait(descriptors) && ending_ == 0 && refused_.empty();
 }
 
 }  // namespace sgl

@@ -22,7 +22,11 @@ struct RcOptions {
   // Shorter runs are copied, not given SGEs; 0: never. Unset: SGLCOLL_PACK_BELOW_BYTES.
   std::optional<int64_t> pack_below_bytes;
   int pack_slots = 8;  // batches in flight that have packed SGEs, each direction
+  int64_t cache_bytes = int64_t{64} << 20;  // of memory that may stay registered after its use
 };
+
+// As the settings say.
+RcOptions rc_options();
 
 // What a transport over a device with these limits can do.
 TransportLimits rc_limits(const DeviceLimits& device, const RcOptions& options);
@@ -32,13 +36,15 @@ void set_short_runs(TransportLimits* limits);
 struct RcBootstrap {
   int rank = 0;
   int size = 1;
+  std::vector<int> peers;  // to be connected; each has this rank among its own
   // As ShmBootstrap::allgather; used during connect_rc() only.
   std::function<Status(std::span<const std::byte> mine, std::vector<std::byte>* all)> allgather;
 };
 
 class RcTransport final : public Transport {
  public:
-  RcTransport(std::unique_ptr<Device> device, int rank, int size, const RcOptions& options);
+  RcTransport(std::unique_ptr<Device> device, const RcBootstrap& bootstrap,
+              const RcOptions& options);
   ~RcTransport() override;
 
   // Agrees on limits, opens all QPs, then connects them by the addresses that the ranks
@@ -60,9 +66,17 @@ class RcTransport final : public Transport {
                          uint64_t token) override;
   int progress(TransportSink& sink) override;
   void wait(int64_t max_ns) override;
+  bool prepare_wait(std::vector<int>* descriptors) override;
+  void finish_wait() override { device_->finish_wait(); }
   void fail_peer(int peer, Status why) override;
   void* allocate(size_t bytes) override { return memory_.allocate(bytes); }
   bool deallocate(void* memory) override { return memory_.deallocate(memory); }
+  void will_use(const View& view) override;
+  Status keep_memory(std::byte* begin, size_t bytes) override {
+    return memory_.keep(begin, begin + bytes);
+  }
+  void forget_memory(std::byte* begin) override { memory_.forget(begin); }
+  void add_counters(sglcoll_counters* counters) const override;
   std::string describe() const override;
 
  private:
@@ -99,12 +113,16 @@ class RcTransport final : public Transport {
   RcOptions options_;
   TransportLimits limits_;
   BulkShare sends_, receives_;
-  std::vector<Peer> peers_;  // by rank; this rank's has no channels
+  std::vector<int> peer_ranks_;
+  std::vector<Peer> peers_;  // by rank; those not connected have no channels
   std::unordered_map<QpNumber, QpOwner> owners_;
   std::array<DeviceCompletion, kPolledAtOnce> polled_;
   std::vector<BulkChannel::Finished> refused_, delivering_;
   int ending_ = 0;  // peers that are ending or doomed
 };
+
+// All ranks but one.
+std::vector<int> all_peers(int rank, int size);
 
 // Collective over all ranks; each brings its own device. All succeed or all fail.
 Result<std::unique_ptr<Transport>> connect_rc(const RcBootstrap& bootstrap,

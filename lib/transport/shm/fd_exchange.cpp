@@ -13,7 +13,7 @@
 namespace sgl {
 namespace {
 
-constexpr size_t kMaxDescriptors = 2;
+constexpr size_t kMaxDescriptors = 3;
 
 struct Hello {
   uint64_t secret;  // of the rank that is spoken to
@@ -63,7 +63,7 @@ Status take(const OwnedFd& connection, Hello* hello, FdParcel* parcel) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   ssize_t got = recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
-  int descriptors[kMaxDescriptors] = {-1, -1};
+  int descriptors[kMaxDescriptors] = {-1, -1, -1};
   size_t count = 0;
   cmsghdr* part = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
   if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
@@ -71,11 +71,12 @@ Status take(const OwnedFd& connection, Hello* hello, FdParcel* parcel) {
     memcpy(descriptors, CMSG_DATA(part), count * sizeof(int));
   }
   parcel->segment = OwnedFd(descriptors[0]);
-  parcel->arena = OwnedFd(descriptors[1]);
+  parcel->bell = OwnedFd(descriptors[1]);
+  parcel->arena = OwnedFd(descriptors[2]);
   if (got < 0)
     return error(SGLCOLL_ERR_BOOT, "no descriptors came: {}",
                  errno == EAGAIN ? "time-out" : strerror(errno));
-  if (got != sizeof *hello || (message.msg_flags & MSG_CTRUNC) || count == 0 ||
+  if (got != sizeof *hello || (message.msg_flags & MSG_CTRUNC) || count < 2 ||
       count != static_cast<size_t>(hello->descriptors))
     return error(SGLCOLL_ERR_BOOT,
                  "the greeting came with {} of {} bytes and {} descriptors: the peer died or the "
@@ -154,9 +155,9 @@ Result<OwnedFd> listen_for_peers(uint64_t socket_name, int node_size) {
 // Ranks connect to those before them and greet at once, which needs no accept, then
 // admit those after them. So rank 0 admits first and nobody waits in a circle.
 Status exchange_descriptors(const OwnedFd& listener, std::span<const FdAddress> addresses,
-                            size_t self, int segment, int arena, std::vector<FdParcel>* parcels) {
-  const int mine[] = {segment, arena};
-  std::span<const int> descriptors(mine, arena < 0 ? 1 : 2);
+                            size_t self, const FdGift& gift, std::vector<FdParcel>* parcels) {
+  const int mine[] = {gift.segment, gift.bell, gift.arena};
+  std::span<const int> descriptors(mine, gift.arena < 0 ? 2 : 3);
   auto greet = [&](size_t i) {
     Hello hello = {addresses[i].secret, addresses[self].rank,
                    static_cast<int32_t>(descriptors.size())};

@@ -26,16 +26,24 @@ struct FdParcel {
   OwnedFd connection;  // stays open as long as the peer lives
   pid_t pid = 0;       // in this process's PID namespace; 0: not visible from it
   OwnedFd segment;
+  OwnedFd bell;   // eventfd that wakes the peer when it waits for more than this transport
   OwnedFd arena;  // invalid when the peer has none
+};
+
+// What a rank gives to the others.
+struct FdGift {
+  int segment;
+  int bell;
+  int arena;  // -1: none
 };
 
 Result<OwnedFd> listen_for_peers(uint64_t socket_name, int node_size);
 
-// Gives `segment` and `arena` (-1: none) to every other rank in `addresses` and takes
+// Gives the descriptors to every other rank in `addresses` and takes
 // theirs; (*parcels)[i] is from addresses[i], that of `self` stays empty. All ranks of
 // the node call it, after all listen. Fails after kFdExchangeSeconds without an answer.
 inline constexpr int kFdExchangeSeconds = 30;
 Status exchange_descriptors(const OwnedFd& listener, std::span<const FdAddress> addresses,
-                            size_t self, int segment, int arena, std::vector<FdParcel>* parcels);
+                            size_t self, const FdGift& gift, std::vector<FdParcel>* parcels);
 
 }  // namespace sgl

@@ -23,6 +23,8 @@ class Liveness {
   // Indices of watched processes that have ended, at most indices.size() of them; does
   // not block. Costs one system call however many processes there are.
   int dead(std::span<int> indices);
+  // Readable when dead() would find one.
+  int descriptor() const { return epoll_.get(); }
 
  private:
   OwnedFd epoll_;

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -82,6 +83,8 @@ Status ShmSetup::prepare() {
     card_.arena_base = reinterpret_cast<uint64_t>(parts_.arena->base());
   }
 
+  parts_.bell = OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!parts_.bell.valid()) return error(SGLCOLL_ERR_SYSTEM, "eventfd failed: {}", strerror(errno));
   Result<OwnedFd> listener = listen_for_peers(card_.socket_name, node_size);
   if (!listener.ok()) return std::move(listener.status());
   listener_ = listener.take();
@@ -114,8 +117,9 @@ Status ShmSetup::connect() {
   auto self =
       static_cast<size_t>(std::find(node.begin(), node.end(), bootstrap_.rank) - node.begin());
   std::vector<FdParcel> parcels;
-  SGL_TRY(exchange_descriptors(listener_, addresses, self, parts_.segment.fd(),
-                               parts_.arena ? parts_.arena->fd() : -1, &parcels));
+  SGL_TRY(exchange_descriptors(
+      listener_, addresses, self,
+      {parts_.segment.fd(), parts_.bell.get(), parts_.arena ? parts_.arena->fd() : -1}, &parcels));
   listener_.reset();
 
   parts_.rank = bootstrap_.rank;
@@ -139,6 +143,7 @@ Status ShmSetup::add_peer(size_t index, FdParcel& parcel) {
   Result<SharedSegment> segment = SharedSegment::attach(parcel.segment.get(), peer.rank, node_size);
   if (!segment.ok()) return std::move(segment.status());
   peer.segment = segment.take();
+  peer.bell = std::move(parcel.bell);
   if (parcel.arena.valid() && card.arena_bytes > 0) {
     SGL_TRY(check_sealed_memfd(parcel.arena.get(), card.arena_bytes, peer.rank));
     peer.arena_fd = std::move(parcel.arena);

@@ -50,6 +50,14 @@ TransportLimits shm_limits(int node_size, bool can_map, bool can_read) {
   return limits;
 }
 
+namespace {
+
+void wake_peer(ShmPeer& peer) {
+  wake(peer.segment.header().sleeping, peer.bell.get());
+}
+
+}  // namespace
+
 ShmTransport::ShmTransport(ShmParts parts)
     : parts_(std::move(parts)),
       limits_(shm_limits(static_cast<int>(parts_.segment.header().channels), parts_.can_map,
@@ -64,7 +72,7 @@ ShmTransport::ShmTransport(ShmParts parts)
 ShmTransport::~ShmTransport() {
   if (getpid() != owner_) return;
   parts_.segment.header().closed.store(1, std::memory_order_release);
-  for (ShmPeer& peer : parts_.peers) wake(peer.segment.header().sleeping);
+  for (ShmPeer& peer : parts_.peers) wake_peer(peer);
 }
 
 ShmPeer* ShmTransport::find_peer(int rank) {
@@ -84,7 +92,7 @@ Post ShmTransport::send_message(int peer, const MessageHeader& header, const Vie
   if (!place) return Post::busy;
   if (header.bytes > 0) pack(*payload, place);
   target->outbound.commit(header);
-  wake(target->segment.header().sleeping);
+  wake_peer(*target);
   return Post::done;
 }
 
@@ -105,7 +113,7 @@ int ShmTransport::drain(size_t index, TransportSink& sink, int at_most) {
       break;
     }
     sink.on_message(peer.rank, message.header, message.payload);
-    if (ring.pop()) wake(peer.segment.header().sleeping);
+    if (ring.pop()) wake_peer(peer);
     ++delivered;
   }
   return delivered;
@@ -283,6 +291,21 @@ void ShmTransport::wait(int64_t max_ns) {
     now = now_ns();
   }
   retract_sleep(flag);
+}
+
+bool ShmTransport::prepare_wait(std::vector<int>* descriptors) {
+  announce_sleep(parts_.segment.header().sleeping, kListening);
+  descriptors->push_back(parts_.bell.get());
+  descriptors->push_back(parts_.liveness.descriptor());
+  return !something_ready();
+}
+
+void ShmTransport::finish_wait() {
+  retract_sleep(parts_.segment.header().sleeping);
+  uint64_t rings = 0;
+  ssize_t got = read(parts_.bell.get(), &rings, sizeof rings);
+  static_cast<void>(got);  // nothing, when nobody rang
+  look_for_dead();
 }
 
 }  // namespace sgl

@@ -20,6 +20,7 @@ struct ShmPeer {
   int rank = -1;
   pid_t pid = 0;
   SharedSegment segment;
+  OwnedFd bell;
   RingProducer outbound;  // in its segment
   OwnedFd watched;        // by Liveness
   OwnedFd arena_fd;
@@ -36,6 +37,7 @@ struct ShmPeer {
 struct ShmParts {
   int rank = 0;
   SharedSegment segment;
+  OwnedFd bell;
   std::optional<Arena> arena;
   std::vector<ShmPeer> peers;
   std::vector<RingConsumer> inbound;  // [i] from peers[i]
@@ -66,6 +68,8 @@ class ShmTransport final : public Transport {
                          uint64_t token) override;
   int progress(TransportSink& sink) override;
   void wait(int64_t max_ns) override;
+  bool prepare_wait(std::vector<int>* descriptors) override;
+  void finish_wait() override;
   void fail_peer(int peer, Status why) override;
   void* allocate(size_t bytes) override;
   bool deallocate(void* memory) override;

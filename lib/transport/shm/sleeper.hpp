@@ -19,24 +19,31 @@ namespace sgl {
 // the owner's first doze is short (kGraceNs), after which it looks again.
 inline constexpr int64_t kGraceNs = 50'000;
 
-inline void announce_sleep(std::atomic<uint32_t>& flag) {
-  flag.store(1, std::memory_order_release);
+enum : uint32_t { kAwake = 0, kDozing = 1, kListening = 2 };  // listening: for its bell
+
+inline void announce_sleep(std::atomic<uint32_t>& flag, uint32_t how = kDozing) {
+  flag.store(how, std::memory_order_release);
 }
 inline void retract_sleep(std::atomic<uint32_t>& flag) {
-  flag.store(0, std::memory_order_relaxed);
+  flag.store(kAwake, std::memory_order_relaxed);
 }
 
 // Returns when woken, after `max_ns`, or spuriously.
 inline void doze(std::atomic<uint32_t>& flag, int64_t max_ns) {
   timespec time = {max_ns / 1'000'000'000, max_ns % 1'000'000'000};
-  syscall(SYS_futex, &flag, FUTEX_WAIT, 1, &time, nullptr, 0);
+  syscall(SYS_futex, &flag, FUTEX_WAIT, kDozing, &time, nullptr, 0);
 }
 
 // One load of a line that is seldom written, unless the owner sleeps.
-inline void wake(std::atomic<uint32_t>& flag) {
-  if (flag.load(std::memory_order_relaxed) == 0) return;
-  if (flag.exchange(0, std::memory_order_acq_rel) == 0) return;
-  syscall(SYS_futex, &flag, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+// `bell` is the owner's.
+inline void wake(std::atomic<uint32_t>& flag, int bell) {
+  if (flag.load(std::memory_order_relaxed) == kAwake) return;
+  const uint32_t how = flag.exchange(kAwake, std::memory_order_acq_rel);
+  if (how == kDozing) syscall(SYS_futex, &flag, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  if (how != kListening) return;
+  const uint64_t ring = 1;
+  ssize_t written = write(bell, &ring, sizeof ring);
+  static_cast<void>(written);  // a full counter wakes as well
 }
 
 }  // namespace sgl

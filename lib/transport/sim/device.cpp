@@ -22,6 +22,13 @@ SimDevice::~SimDevice() {
   fabric_->close_port(rank_);
 }
 
+DeviceCounters SimDevice::counters() const {
+  DeviceCounters counters = counters_;
+  std::lock_guard lock(fabric_->mutex);
+  counters.receiver_not_ready = fabric_->counters.receiver_not_ready;
+  return counters;
+}
+
 // ---- Set-up
 
 Status SimDevice::open_completion_queue(int entries) {
@@ -122,6 +129,7 @@ Status SimDevice::post_send(QpNumber number, std::span<const SendRequest> reques
     const int most = request.kind == SendKind::read ? limits_.max_read_sge : limits_.max_send_sge;
     SGL_TRY(check_list(*qp, request.id, request.list, std::min(most, qp->sizes.send_sge)));
   }
+  count_sends(requests, &counters_);
   const bool failed = qp->failed;
   for (const SendRequest& request : requests) {
     SimSend& send = qp->sends.emplace_back();
@@ -149,6 +157,7 @@ Status SimDevice::post_receive(QpNumber number, const ReceiveRequest& request) {
   SGL_TRY(check_list(*qp, request.id, request.list, qp->sizes.recv_sge));
   qp->receives.push_back({request.id, {request.list.begin(), request.list.end()}});
   ++qp->receives_held;
+  count_receive(request, &counters_);
   if (qp->failed) {
     qp->failed = false;
     fabric_->fail_qp(*qp);

@@ -18,6 +18,7 @@ class SimDevice final : public Device {
   const DeviceLimits& limits() const override { return limits_; }
   Status open_completion_queue(int entries) override;
   Result<QpNumber> create_qp(const QueueSizes& sizes) override;
+  DeviceCounters counters() const override;
   std::string describe() const override { return fmt::format("simulated device {}", rank_); }
   QpAddress address(QpNumber qp) const override {
     QpAddress address;
@@ -44,6 +45,7 @@ class SimDevice final : public Device {
   std::shared_ptr<SimFabric> fabric_;
   int rank_;
   DeviceLimits limits_;
+  DeviceCounters counters_;
 };
 
 }  // namespace sgl

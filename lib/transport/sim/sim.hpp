@@ -19,6 +19,7 @@ struct SimOptions {
 struct SimBootstrap {
   int rank = 0;
   int size = 1;
+  std::vector<int> peers;  // as RcBootstrap's
   // As ShmBootstrap::allgather; used during make_sim_transport() only.
   std::function<Status(std::span<const std::byte> mine, std::vector<std::byte>* all)> allgather;
   SimOptions options;

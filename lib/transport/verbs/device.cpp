@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <random>
 
 #include <fcntl.h>
@@ -16,10 +17,10 @@ namespace {
 constexpr int kMostSges = 30;
 constexpr int kMostReads = 16;  // outstanding on one QP
 constexpr uint32_t kPacketSequenceBits = 0xffffff;
-// 4.096 us * 2^16 = 0.27 s before a packet is sent again, eight times: a peer that is gone is
-// noticed after some 2 s, and a busy one is not taken for gone.
+// 4.096 us * 2^16 = 0.27 s before a packet is sent again: a peer that is gone is noticed after
+// some 2 s, and a busy one is not taken for gone. (7 retries, the most, are endless on rxe.)
 constexpr uint8_t kTimeoutExponent = 16;
-constexpr uint8_t kRetries = 7;
+constexpr uint8_t kRetries = 6;
 // The credits of the control channel keep receives posted: a message that meets none is
 // sent again, counted by the device, and is a bug.
 constexpr uint8_t kReceiverNotReadyRetries = 6;
@@ -101,9 +102,11 @@ Status VerbsDevice::open_port(const PortEntry& port, const PortChoice& choice) {
   if (!domain_ || !channel_)
     return error(SGLCOLL_ERR_SYSTEM, "{}: no protection domain or completion channel: {}", chosen_,
                  strerror(errno));
-  const int flags = fcntl(context_->async_fd, F_GETFL);
-  if (fcntl(context_->async_fd, F_SETFL, flags | O_NONBLOCK) != 0)
-    return error(SGLCOLL_ERR_SYSTEM, "{}: its events cannot be read: {}", chosen_, strerror(errno));
+  for (int descriptor : {context_->async_fd, channel_->fd})
+    if (fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) != 0)
+      return error(SGLCOLL_ERR_SYSTEM, "{}: its events cannot be read: {}", chosen_,
+                   strerror(errno));
+  not_ready_before_ = read_not_ready();
   return {};
 }
 
@@ -114,6 +117,24 @@ VerbsDevice::~VerbsDevice() {
 std::string VerbsDevice::describe() const {
   return fmt::format("{}, packets of {} bytes, lists of {} segments", chosen_, mtu_bytes_,
                      limits_.max_send_sge);
+}
+
+// Counted by the port, if its driver has that counter.
+uint64_t VerbsDevice::read_not_ready() const {
+  uint64_t sum = 0;
+  for (const char* name : {"rnr_nak_retry_err", "rcvd_rnr_err", "send_rnr_err"}) {
+    std::ifstream file(fmt::format("/sys/class/infiniband/{}/ports/{}/hw_counters/{}",
+                                   ibv_get_device_name(context_->device), port_, name));
+    uint64_t value = 0;
+    if (file >> value) sum += value;
+  }
+  return sum;
+}
+
+DeviceCounters VerbsDevice::counters() const {
+  DeviceCounters counters = counters_;
+  counters.receiver_not_ready = read_not_ready() - not_ready_before_;
+  return counters;
 }
 
 // ---- Queues
@@ -261,6 +282,12 @@ Status VerbsDevice::make_ready_to_send(Qp& qp, const QpAddress& peer) {
 
 // ---- Memory
 
+uint64_t VerbsDevice::registered_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [key, region] : regions_) bytes += region.end - region.begin;
+  return bytes;
+}
+
 Result<MemoryKeys> VerbsDevice::register_memory(std::byte* begin, int64_t bytes,
                                                 RemoteAccess access) {
   int flags = IBV_ACCESS_LOCAL_WRITE;
@@ -268,10 +295,13 @@ Result<MemoryKeys> VerbsDevice::register_memory(std::byte* begin, int64_t bytes,
   if (access == RemoteAccess::read_write) flags |= IBV_ACCESS_REMOTE_WRITE;
   errno = 0;
   ibv_mr* made = ibv_reg_mr(domain_.get(), begin, static_cast<size_t>(bytes), flags);
-  // Memory that may only be read is good for sending.
-  if (!made && access != RemoteAccess::read_write && (errno == EFAULT || errno == EACCES))
+  // Memory that may only be read is good for sending, until it may be written.
+  bool may_be_kept = true;
+  if (!made && access != RemoteAccess::read_write && (errno == EFAULT || errno == EACCES)) {
+    may_be_kept = false;
     made = ibv_reg_mr(domain_.get(), begin, static_cast<size_t>(bytes),
                       flags & ~IBV_ACCESS_LOCAL_WRITE);
+  }
   if (!made) {
     const int failure = errno;
     rlimit lock{};
@@ -280,12 +310,13 @@ Result<MemoryKeys> VerbsDevice::register_memory(std::byte* begin, int64_t bytes,
                  "rank {}: {} bytes at {} could not be registered: {}{}", rank_, bytes,
                  static_cast<void*>(begin), strerror(failure),
                  failure == ENOMEM
-                     ? fmt::format("; {} bytes more must be locked and RLIMIT_MEMLOCK is {}: raise "
-                                   "it (ulimit -l unlimited, or /etc/security/limits.conf)",
-                                   bytes, limit_text(lock.rlim_cur))
+                     ? fmt::format("; {} bytes more than the {} of now must be locked, and "
+                                   "RLIMIT_MEMLOCK is {}: raise it (ulimit -l unlimited, or "
+                                   "/etc/security/limits.conf)",
+                                   bytes, registered_bytes(), limit_text(lock.rlim_cur))
                      : "");
   }
-  const MemoryKeys keys{made->lkey, made->rkey};
+  const MemoryKeys keys{made->lkey, made->rkey, may_be_kept};
   const auto address = reinterpret_cast<uint64_t>(begin);
   Region& region = regions_[made->lkey];
   region.handle.reset(made);

@@ -55,6 +55,7 @@ class VerbsDevice final : public Device {
 
   const DeviceLimits& limits() const override { return limits_; }
   std::string describe() const override;
+  DeviceCounters counters() const override;
   Status open_completion_queue(int entries) override;
   Result<QpNumber> create_qp(const QueueSizes& sizes) override;
   QpAddress address(QpNumber qp) const override;
@@ -66,6 +67,8 @@ class VerbsDevice final : public Device {
   Result<int> poll(std::span<DeviceCompletion> completions) override;
   std::optional<QpNumber> poll_disconnected() override;
   void wait(int64_t max_ns) override;
+  bool prepare_wait(std::vector<int>* descriptors) override;
+  void finish_wait() override;
   void fail(QpNumber qp) override;
 
  private:
@@ -100,6 +103,8 @@ class VerbsDevice final : public Device {
   std::string explain(Qp& qp, QpNumber number, const ibv_wc& entry, bool received);
   std::string find_bad_sge(Qp& qp, uint64_t position, bool received);
   void read_events();
+  uint64_t read_not_ready() const;
+  uint64_t registered_bytes() const;
 
   int rank_;
   VerbsWishes wishes_;
@@ -110,7 +115,9 @@ class VerbsDevice final : public Device {
   int lid_ = 0, mtu_bytes_ = 0, max_reads_ = 0;
   bool needs_gid_ = false;
   PortChoice choice_;
-  Status lost_;  // why the device can no longer be used
+  DeviceCounters counters_;
+  uint64_t not_ready_before_ = 0;  // of the port, when it was opened
+  Status lost_;                    // why the device can no longer be used
 
   // In the order of making: each needs those before it.
   OpenContext context_;
@@ -126,6 +133,7 @@ class VerbsDevice final : public Device {
   int polled_count_ = 0, polled_next_ = 0;  // entries that wait() found
   unsigned unacknowledged_ = 0;
   std::vector<QpNumber> disconnected_;
+  std::vector<int> descriptors_;  // scratch of wait()
 };
 
 }  // namespace sgl

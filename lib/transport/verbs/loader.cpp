@@ -95,7 +95,7 @@ Result<std::unique_ptr<Transport>> make_verbs_transport(const RcBootstrap& boots
     if (all[rank] != std::byte{0})
       return error(SGLCOLL_ERR_UNSUPPORTED,
                    "rank {} has no RDMA device that can be used; its own error says why", rank);
-  return connect_rc(bootstrap, std::move(device), RcOptions());
+  return connect_rc(bootstrap, std::move(device), rc_options());
 }
 
 }  // namespace sgl

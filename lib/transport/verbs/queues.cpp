@@ -1,11 +1,10 @@
 // Posting, completions, waiting.
 #include "transport/verbs/device.hpp"
+#include "transport/wait_for_any.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
-#include <poll.h>
 
 namespace sgl {
 namespace {
@@ -103,7 +102,10 @@ void VerbsDevice::build_send(Qp& qp, QpNumber number, uint64_t position,
   wr.num_sge = static_cast<int>(request.list.size());
   wr.opcode = opcode_of(request.kind);
   wr.send_flags = request.signalled ? static_cast<unsigned>(IBV_SEND_SIGNALED) : 0u;
-  if (request.kind != SendKind::read && bytes <= qp.inline_bytes) wr.send_flags |= IBV_SEND_INLINE;
+  if (request.kind != SendKind::read && bytes <= qp.inline_bytes) {
+    wr.send_flags |= IBV_SEND_INLINE;
+    ++counters_.inlined;
+  }
   wr.wr.rdma.remote_addr = request.remote_address;
   wr.wr.rdma.rkey = request.remote_key;
   qp.sends.slots[qp.sends.place(position)] = {request.id, false};
@@ -130,7 +132,10 @@ Status VerbsDevice::post_send(QpNumber number, std::span<const SendRequest> requ
   }
   ibv_send_wr* refused = nullptr;
   const int failure = ibv_post_send(qp->handle.get(), &ring.wrs[ring.place(first)], &refused);
-  if (failure == 0) return {};
+  if (failure == 0) {
+    count_sends(requests, &counters_);
+    return {};
+  }
   return partly_posted(*qp, number, first, refused, failure);
 }
 
@@ -171,6 +176,7 @@ Status VerbsDevice::post_receive(QpNumber number, const ReceiveRequest& request)
                  "rank {}: receive {} of QP {} was refused by the device's driver: {}", rank_,
                  request.id, number, strerror(failure));
   ++ring.posted;
+  count_receive(request, &counters_);
   return {};
 }
 
@@ -307,26 +313,33 @@ void VerbsDevice::read_events() {
 
 // ---- Waiting
 
-void VerbsDevice::wait(int64_t max_ns) {
-  constexpr unsigned kAcknowledgedAtOnce = 64;  // it takes a lock
-  constexpr int64_t kNsPerSecond = 1'000'000'000;
-  if (polled_next_ < polled_count_ || !lost_.ok() || !disconnected_.empty()) return;
-  if (ibv_req_notify_cq(queue_.get(), 0) != 0) return;
-  // What came before the queue was armed gives no event.
+// What came before the queue was armed gives no event, so it is looked for here.
+bool VerbsDevice::prepare_wait(std::vector<int>* descriptors) {
+  if (polled_next_ < polled_count_ || !lost_.ok() || !disconnected_.empty()) return false;
+  if (ibv_req_notify_cq(queue_.get(), 0) != 0) return false;
   polled_next_ = 0;
   polled_count_ = std::max(0, ibv_poll_cq(queue_.get(), kPolledAtOnce, polled_.data()));
-  if (polled_count_ > 0) return;
-  pollfd files[] = {{channel_->fd, POLLIN, 0}, {context_->async_fd, POLLIN, 0}};
-  const timespec limit{max_ns / kNsPerSecond, max_ns % kNsPerSecond};
-  if (ppoll(files, std::size(files), &limit, nullptr) <= 0) return;
-  if (files[1].revents != 0) read_events();
-  if (files[0].revents == 0) return;
+  descriptors->push_back(channel_->fd);
+  descriptors->push_back(context_->async_fd);
+  return polled_count_ == 0;
+}
+
+void VerbsDevice::finish_wait() {
+  constexpr unsigned kAcknowledgedAtOnce = 64;  // it takes a lock
+  read_events();
   ibv_cq* queue = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ++unacknowledged_;
   if (unacknowledged_ < kAcknowledgedAtOnce) return;
   ibv_ack_cq_events(queue_.get(), unacknowledged_);
   unacknowledged_ = 0;
+}
+
+void VerbsDevice::wait(int64_t max_ns) {
+  descriptors_.clear();
+  if (!prepare_wait(&descriptors_)) return;
+  wait_for_any(descriptors_, max_ns);
+  finish_wait();
 }
 
 }  // namespace sgl

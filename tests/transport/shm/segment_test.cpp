@@ -111,9 +111,11 @@ TEST(FdExchange, stranger_is_turned_away) {
   Status other_status;
   std::thread other([&] {
     other_status =
-        exchange_descriptors(other_listener.value(), addresses, 1, theirs.fd(), -1, &got_by_other);
+        exchange_descriptors(other_listener.value(), addresses, 1, {theirs.fd(), theirs.fd(), -1},
+                             &got_by_other);
   });
-  Status status = exchange_descriptors(listener.value(), addresses, 0, mine.fd(), mine.fd(), &got);
+  Status status = exchange_descriptors(listener.value(), addresses, 0, {mine.fd(), mine.fd(), mine.fd()},
+                                      &got);
   other.join();
   ASSERT_TRUE(status.ok()) << status.text();
   ASSERT_TRUE(other_status.ok()) << other_status.text();
@@ -129,7 +131,7 @@ TEST(FdExchange, rank_that_is_not_there_is_named) {
   Result<OwnedFd> listener = listen_for_peers(addresses[1].socket_name, 2);
   ASSERT_TRUE(listener.ok());
   std::vector<FdParcel> got;
-  Status status = exchange_descriptors(listener.value(), addresses, 1, 0, -1, &got);
+  Status status = exchange_descriptors(listener.value(), addresses, 1, {0, 0, -1}, &got);
   EXPECT_EQ(status.code(), SGLCOLL_ERR_BOOT);
   EXPECT_NE(status.text().find("rank 4 is said to be on this node"), std::string::npos);
 }

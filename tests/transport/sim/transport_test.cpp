@@ -43,7 +43,7 @@ struct Pair : testing::Test {
         meet.arrive_and_wait();
         return Status();
       };
-      auto made = make_sim_transport({rank, 2, gather, options});
+      auto made = make_sim_transport({rank, 2, all_peers(rank, 2), gather, options});
       EXPECT_TRUE(made.ok()) << made.status().text();
       if (made.ok()) ends[rank] = made.take();
     };
