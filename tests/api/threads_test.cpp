@@ -299,7 +299,7 @@ TEST(Refused, BeforeTheStart) {
 }
 
 // The refusal comes when the path has been chosen: an error that says so, not a hang. The
-// others are told when a rank leaves, as its failed operation makes it.
+// others are told by the rank that failed.
 TEST(Refused, AfterTheStart) {
   on_world(3, [](sglcoll_comm world) {
     std::vector<int> mine(300000, 1), sum(300000);
@@ -315,8 +315,8 @@ TEST(Refused, AfterTheStart) {
       EXPECT_NE(text.find("process_vm_readv"), std::string::npos) << text;
       EXPECT_NE(text.find("step"), std::string::npos) << text;
     } else {
-      EXPECT_EQ(status, SGLCOLL_ERR_PEER_FAILED) << text;
-      EXPECT_NE(text.find("has finalized"), std::string::npos) << text;
+      EXPECT_NE(status, SGLCOLL_OK);
+      EXPECT_NE(text.find("process_vm_readv"), std::string::npos) << text;
     }
   });
 }
