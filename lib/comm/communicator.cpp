@@ -20,9 +20,24 @@ struct CallCard {
   uint64_t signature;
   int64_t elements;
   int64_t bytes;
+  uint64_t counts;  // hash of each rank's bytes, where all ranks give them
+  int64_t own_bytes;
   int32_t collective, root;
   uint32_t op, commutative;
 };
+
+// Only the root knows the bytes of every rank's block.
+bool counts_at_root(Collective collective) {
+  return collective == Collective::gatherv || collective == Collective::scatterv;
+}
+
+// FNV-1a over the bytes of each block.
+uint64_t hash_of(const Blocks& blocks) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (int i = 0; !blocks.is_uniform() && i < blocks.count(); ++i)
+    hash = (hash ^ static_cast<uint64_t>(blocks.bytes(i))) * 0x100000001b3;
+  return hash;
+}
 
 Status no_context_left() {
   return error(SGLCOLL_ERR_UNSUPPORTED, "the ids of communicators are used up: make fewer and keep them");
@@ -185,10 +200,13 @@ void Communicator::meet(std::unique_lock<std::recursive_mutex>& held) {
 
 // The odd rank is the one that differs from what most ranks gave.
 Status Communicator::check_across_ranks(const CollectiveCall& call, std::unique_lock<std::recursive_mutex>& held) {
-  bool rooted_counts = call.problem.collective == Collective::gatherv || call.problem.collective == Collective::scatterv;
+  const bool at_root = counts_at_root(call.problem.collective);
+  const Blocks& blocks = call.problem.blocks;
   CallCard mine{call.signature.hash,
                 call.signature.elements,
-                rooted_counts ? 0 : call.problem.blocks.total(),
+                at_root ? 0 : blocks.total(),
+                at_root ? 0 : hash_of(blocks),
+                blocks.count() == size() ? blocks.bytes(rank()) : 0,
                 static_cast<int32_t>(call.problem.collective),
                 call.problem.root,
                 static_cast<uint32_t>(call.reduction.kind),
@@ -216,7 +234,30 @@ Status Communicator::check_across_ranks(const CollectiveCall& call, std::unique_
                   [](uint32_t op) { return std::string(op_name(static_cast<OpKind>(op))); }, "op"));
   SGL_TRY(differs([](const CallCard& c) { return c.bytes; }, plain, "bytes"));
   SGL_TRY(differs([](const CallCard& c) { return c.elements; }, plain, "basic elements"));
-  return differs([](const CallCard& c) { return c.signature; }, plain, "type signature");
+  SGL_TRY(differs([](const CallCard& c) { return c.counts; }, plain, "counts with the hash"));
+  SGL_TRY(differs([](const CallCard& c) { return c.signature; }, plain, "type signature"));
+  if (!at_root) return {};
+  std::vector<int64_t> given;
+  for (const CallCard& card : cards) given.push_back(card.own_bytes);
+  return check_against_root(call.problem, given, held);
+}
+
+// The root compares what each rank gives with its own counts, and all learn what it found.
+Status Communicator::check_against_root(const Problem& problem, const std::vector<int64_t>& given,
+                                        std::unique_lock<std::recursive_mutex>& held) {
+  struct Verdict {
+    int64_t odd = -1, expected = 0;
+  } mine;
+  for (int i = size(); rank() == problem.root && i-- > 0;)
+    if (problem.blocks.bytes(i) != given[static_cast<size_t>(i)]) mine = {i, problem.blocks.bytes(i)};
+  std::vector<std::byte> bytes;
+  SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes, held));
+  Verdict found;
+  std::memcpy(&found, bytes.data() + static_cast<size_t>(problem.root) * sizeof found, sizeof found);
+  if (found.odd < 0) return {};
+  return error(SGLCOLL_ERR_MISMATCH, "{}: rank {} gives {} bytes where the root, rank {}, has {} for it",
+               collective_name(problem.collective), found.odd, given[static_cast<size_t>(found.odd)], problem.root,
+               found.expected);
 }
 
 }  // namespace sgl

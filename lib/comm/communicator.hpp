@@ -57,6 +57,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all,
                          std::unique_lock<std::recursive_mutex>& held);
   Status check_across_ranks(const CollectiveCall& call, std::unique_lock<std::recursive_mutex>& held);
+  Status check_against_root(const Problem& problem, const std::vector<int64_t>& given,
+                            std::unique_lock<std::recursive_mutex>& held);
 
   std::shared_ptr<World> world_;
   Context context_;

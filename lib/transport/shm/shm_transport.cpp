@@ -21,6 +21,8 @@ namespace {
 // by its address in the process that exposed it.
 constexpr uint64_t kPrivateKey = 0;
 constexpr uint64_t kArenaKey = 1;
+// SegmentHeader::closed: more by 1 + rank when its owner left after that rank's death.
+constexpr uint32_t kClosed = 1;
 
 constexpr int64_t kMaxMessageBytes = 16 << 10;
 // Measured: docs/shm.md, "Where reading beats pushing".
@@ -71,7 +73,8 @@ ShmTransport::ShmTransport(ShmParts parts)
 // A child that was forked holds a copy of the object; its end is not the rank's.
 ShmTransport::~ShmTransport() {
   if (getpid() != owner_) return;
-  parts_.segment.header().closed.store(1, std::memory_order_release);
+  parts_.segment.header().closed.store(kClosed + static_cast<uint32_t>(dead_rank_ + 1),
+                                       std::memory_order_release);
   for (ShmPeer& peer : parts_.peers) wake_peer(peer);
 }
 
@@ -163,7 +166,8 @@ bool ShmTransport::map_arena(ShmPeer& peer) {
 Post ShmTransport::post(int peer, const Batch& batch, const View& local,
                         const RemoteMemory& remote, uint64_t token) {
   ShmPeer* target = find_peer(peer);
-  if (!target || target->stage != ShmPeer::Stage::alive || !parts_.can_read) return Post::failed;
+  if (!target || target->stage == ShmPeer::Stage::failed || !parts_.can_read) return Post::failed;
+  if (target->stage == ShmPeer::Stage::doomed) return Post::busy;  // the next progress() tells
   for (const WorkRequest& request : batch.wrs)
     if (request.shape != TransferShape::send_receive) return Post::failed;
   if (bytes_read_since_progress_ >= kCrossMemoryBytes) return Post::busy;
@@ -171,7 +175,14 @@ Post ShmTransport::post(int peer, const Batch& batch, const View& local,
   CrossMemorySource source{target->rank, target->pid, base};
   Status status = reader_.read(source, batch, local.base);
   bytes_read_since_progress_ += batch.bytes;
-  if (!status.ok()) look_for_dead();
+  if (!status.ok()) {
+    look_for_dead();
+    // A process that is ending has no memory any more before it can be seen to be dead.
+    if (doomed_ == 0 && status.code() == SGLCOLL_ERR_PEER_FAILED)
+      doom(*target, error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has died", peer, target->pid),
+           true);
+    read_failed_ = true;
+  }
   completions_.push_back({token, std::move(status)});
   return Post::done;
 }
@@ -200,6 +211,9 @@ int ShmTransport::progress(TransportSink& sink) {
     if (!parts_.inbound[i].ready()) continue;
     if (parts_.peers[i].stage == ShmPeer::Stage::alive) events += drain(i, sink, kMessagesPerTurn);
   }
+  // A peer whose operation failed may have freed the memory: tell of the death first.
+  if (read_failed_ && doomed_ > 0) events += bury_doomed(sink);
+  read_failed_ = false;
   if (!completions_.empty()) events += deliver_completions(sink);
   if (++progress_calls_ % kLivenessPeriod == 0) look_for_dead();
   if (doomed_ > 0) events += bury_doomed(sink);
@@ -216,46 +230,73 @@ int ShmTransport::deliver_completions(TransportSink& sink) {
   return delivered;
 }
 
+// Those that died before those that left: peers leave because one has died, and that one is
+// what the user has to hear of.
 int ShmTransport::bury_doomed(TransportSink& sink) {
   int events = 0;
-  for (size_t i = 0; i < parts_.peers.size(); ++i) {
-    ShmPeer& peer = parts_.peers[i];
-    if (peer.stage != ShmPeer::Stage::doomed) continue;
-    if (peer.drain) {
-      peer.drain = false;  // once: a ring of a dead process ends
-      events += drain(i, sink, static_cast<int>(parts_.inbound[i].geometry().lines));
-    }
-    peer.stage = ShmPeer::Stage::failed;
-    --doomed_;
-    sink.on_peer_failed(peer.rank, std::move(peer.why));
-    ++events;
+  for (bool left : {false, true})
+    for (size_t i = 0; i < parts_.peers.size(); ++i)
+      if (parts_.peers[i].stage == ShmPeer::Stage::doomed && parts_.peers[i].left == left)
+        events += bury(i, sink);
+  return events;
+}
+
+int ShmTransport::bury(size_t index, TransportSink& sink) {
+  ShmPeer& peer = parts_.peers[index];
+  int events = 1;
+  if (peer.drain) {
+    peer.drain = false;  // once: a ring of a dead process ends
+    events += drain(index, sink, static_cast<int>(parts_.inbound[index].geometry().lines));
   }
+  peer.stage = ShmPeer::Stage::failed;
+  --doomed_;
+  sink.on_peer_failed(peer.rank, std::move(peer.why));
   return events;
 }
 
 void ShmTransport::doom(ShmPeer& peer, Status why, bool drain) {
   if (peer.stage != ShmPeer::Stage::alive) return;
   peer.stage = ShmPeer::Stage::doomed;
+  if (dead_rank_ < 0 && !peer.left) dead_rank_ = peer.rank;
   peer.why = std::move(why);
   peer.drain = drain;
   ++doomed_;
   parts_.liveness.forget(peer.watched);
 }
 
+// First who has left, then who is dead: a death that made a peer leave is seen with it.
 void ShmTransport::look_for_dead() {
+  int leaving = 0;
+  for (ShmPeer& peer : parts_.peers) {
+    if (peer.stage != ShmPeer::Stage::alive) continue;
+    const uint32_t closed = peer.segment.header().closed.load(std::memory_order_acquire);
+    peer.left = closed != 0;
+    leaving += peer.left;
+    if (closed > kClosed) hear_of_death(static_cast<int>(closed - kClosed - 1), peer);
+  }
   std::array<int, 16> dead;
   int count = parts_.liveness.dead(dead);
   for (int i = 0; i < count; ++i) {
     ShmPeer& peer = parts_.peers[static_cast<size_t>(dead[static_cast<size_t>(i)])];
+    if (peer.left) continue;
     doom(peer, error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has died", peer.rank, peer.pid),
          true);
   }
+  if (leaving == 0) return;
   for (ShmPeer& peer : parts_.peers)
-    if (peer.stage == ShmPeer::Stage::alive &&
-        peer.segment.header().closed.load(std::memory_order_acquire) != 0)
+    if (peer.left)
       doom(peer,
            error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has finalized", peer.rank, peer.pid),
            true);
+}
+
+// A peer that left knew of a death, maybe before it can be seen here.
+void ShmTransport::hear_of_death(int dead_rank, const ShmPeer& witness) {
+  ShmPeer* dead = find_peer(dead_rank);
+  if (dead && !dead->left)
+    doom(*dead, error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has died, as rank {} found",
+                      dead_rank, dead->pid, witness.rank),
+         true);
 }
 
 void ShmTransport::fail_peer(int peer, Status why) {

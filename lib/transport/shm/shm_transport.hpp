@@ -30,6 +30,7 @@ struct ShmPeer {
   bool arena_refused = false;
   bool blocked = false;  // a send found the ring full
   bool drain = false;    // it died: what it sent before still counts
+  bool left = false;     // it ended its transport
   Stage stage = Stage::alive;
   Status why;
 };
@@ -86,7 +87,9 @@ class ShmTransport final : public Transport {
   int drain(size_t index, TransportSink& sink, int at_most);
   int deliver_completions(TransportSink& sink);
   int bury_doomed(TransportSink& sink);
+  int bury(size_t index, TransportSink& sink);
   void look_for_dead();
+  void hear_of_death(int dead_rank, const ShmPeer& witness);
   void doom(ShmPeer& peer, Status why, bool drain);
   bool something_ready() const;
 
@@ -98,6 +101,8 @@ class ShmTransport final : public Transport {
   std::vector<Completion> completions_, delivering_;
   uint64_t progress_calls_ = 0;
   int doomed_ = 0;
+  int dead_rank_ = -1;        // of the first peer that died
+  bool read_failed_ = false;  // since the last progress()
 };
 
 }  // namespace sgl
