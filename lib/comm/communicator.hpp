@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/select/arrangement.hpp"
 #include "comm/arguments.hpp"
 #include "comm/call_memo.hpp"
 #include "comm/plan_cache.hpp"
@@ -49,11 +50,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status complete(Operation& operation);
 
  private:
-  Result<std::shared_ptr<const Plan>> make_plan(const Problem& problem);
+  Result<std::shared_ptr<const Plan>> make_plan(Problem problem);
   Status check_across_ranks(const CollectiveCall& call);
 
   std::shared_ptr<World> world_;
   Context context_;
+  Arrangement arrangement_;
   PlanCache plans_;
   CallMemo calls_;
   uint32_t persistent_ids_ = 0;

@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   CLI::App app("Times a collective on every rank of the job; start it with sglrun (or mpirun for the MPI builds).");
   perf::MeasureOptions options;
   std::string bytes = "8:1M", memory = "private";
-  bool json = false, pack = false;
+  bool json = false, pack = false, explain = false;
   app.add_option("collective", options.collective, "What to run; memcpy is the floor: a plain copy of the bytes of an allgather")
       ->required()
       ->check(CLI::IsMember(perf::collective_names()));
@@ -90,9 +90,11 @@ int main(int argc, char** argv) {
   app.add_option("--memory", memory, "private (malloc) or shared (sglcoll_mem_alloc)")->check(CLI::IsMember({"private", "shared"}));
   app.add_option("--samples", options.samples, "samples a size, 30 or more")->check(CLI::Range(30, 1000000));
   app.add_flag("--pack", pack, "pack by hand, run on contiguous data, unpack");
+  app.add_flag("--explain", explain, "libsglcoll: print each size's plan to stderr, as sglcoll-plan does");
   app.add_flag("--json", json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   options.memory = memory == "shared" ? perf::Memory::shared : perf::Memory::private_memory;
+  if (explain) setenv("SGLCOLL_EXPLAIN", options.collective.c_str(), 1);
   options.mode = pack ? perf::Mode::packed : perf::Mode::derived;
   try {
     std::vector<int64_t> sizes = parse_range(bytes);
