@@ -3,6 +3,7 @@
 #include "explain/report.hpp"
 #include "plan/json_report.hpp"
 #include "plan/plan_options.hpp"
+#include "plan/scale_report.hpp"
 
 #include <cstdio>
 
@@ -24,6 +25,10 @@ int run(const Options& options) {
   if (Status settings = check_settings(&warnings); !settings.ok()) return refuse(settings.text());
   for (const std::string& warning : warnings)
     fmt::print(stderr, "sglcoll-plan: warning: {}\n", warning);
+  if (options.scale) {
+    fmt::print("{}", scale_report());
+    return kOk;
+  }
   Result<PlanQuery> query = make_query(options);
   if (!query.ok()) return refuse(query.status().text());
   Result<PlanReport> report = explain_plan(query.value());

@@ -127,7 +127,7 @@ class Converter {
       if (near.pu_count == 0) near = node_.at(Level::machine).front();
       node_.devices.push_back({device->name ? device->name : "unnamed", near});
     }
-    std::ranges::sort(node_.devices, {}, &Device::name);
+    std::ranges::sort(node_.devices, {}, &NearDevice::name);
   }
 
   hwloc_topology_t topology_;

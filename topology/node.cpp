@@ -119,7 +119,7 @@ int Node::distance(int a, int b) const {
   return static_cast<int>(levels.end() - shared) - 1;
 }
 
-int Node::distance(int position, const Device& device) const {
+int Node::distance(int position, const NearDevice& device) const {
   return device.locality.contains(position) ? 0 : distance(position, device.locality.first_pu);
 }
 
@@ -127,7 +127,7 @@ Status finish_node(Node* node) {
   SGL_TRY(check_os_indexes(node->pus));
   for (int level = 0; level < kLevelCount; ++level)
     SGL_TRY(check_domains(*node, static_cast<Level>(level)));
-  for (const Device& device : node->devices)
+  for (const NearDevice& device : node->devices)
     if (!is_range_of(device.locality, static_cast<int>(node->pus.size())))
       return error(SGLCOLL_ERR_ARG, "device {} is near {} PUs from {} on, of {} PUs", device.name,
                    device.locality.pu_count, device.locality.first_pu, node->pus.size());
@@ -157,7 +157,7 @@ Result<Node> restrict_node(const Node& node, std::span<const int> os_indexes) {
     for (const Domain& domain : node.domains[level])
       if (Domain part = restricted(domain, kept_before); part.pu_count > 0)
         rest.domains[level].push_back(part);
-  for (const Device& device : node.devices) {
+  for (const NearDevice& device : node.devices) {
     Domain near = restricted(device.locality, kept_before);
     if (near.pu_count == 0) near = rest.at(Level::machine).front();
     rest.devices.push_back({device.name, near});

@@ -45,7 +45,7 @@ struct Pu {
 
 // An RDMA device and the PUs that are near it (all of the machine when the
 // firmware does not say).
-struct Device {
+struct NearDevice {
   std::string name;  // as in /sys/class/infiniband
   Domain locality;
 };
@@ -55,7 +55,7 @@ struct Node {
   std::vector<Level> levels;  // that this machine has, coarse to fine: machine first, pu last
   std::array<std::vector<Domain>, kLevelCount> domains;  // by Level, in the order of positions
   std::vector<Pu> pus;                                   // at least 1
-  std::vector<Device> devices;                           // by name
+  std::vector<NearDevice> devices;                       // by name
 
   std::span<const Domain> at(Level level) const { return domains[static_cast<size_t>(level)]; }
   bool has(Level level) const { return !at(level).empty(); }
@@ -73,7 +73,7 @@ struct Node {
   // itself, levels.size() - 1 when they share only the machine. O(levels).
   int distance(int a, int b) const;
   // The same to a device: 0 when the position is in the device's locality.
-  int distance(int position, const Device& device) const;
+  int distance(int position, const NearDevice& device) const;
 };
 
 // What a discovery may see.

@@ -95,7 +95,7 @@ std::vector<std::byte> serialise_node(const Node& node) {
     for (const Domain& domain : domains) out.domain(domain);
   }
   out.number(static_cast<int64_t>(node.devices.size()));
-  for (const Device& device : node.devices) {
+  for (const NearDevice& device : node.devices) {
     out.text(device.name);
     out.domain(device.locality);
   }
@@ -116,7 +116,7 @@ Result<Node> deserialise_node(std::span<const std::byte> bytes) {
     for (Domain& domain : domains) domain = in.domain();
   }
   node.devices.resize(in.count());
-  for (Device& device : node.devices) {
+  for (NearDevice& device : node.devices) {
     device.name = in.text();
     device.locality = in.domain();
   }

@@ -2,9 +2,6 @@
 
 #include "topology/rank_places.hpp"
 
-#include <algorithm>
-#include <numeric>
-
 namespace sgl {
 
 std::vector<int> rank_places(const Node& node, std::span<const int> pu_of_rank) {
@@ -18,15 +15,6 @@ std::vector<int> rank_places(const Node& node, std::span<const int> pu_of_rank) 
   return places;
 }
 
-std::vector<int> ranks_by_place(std::span<const int> places) {
-  std::vector<int> ranks(places.size());
-  std::iota(ranks.begin(), ranks.end(), 0);
-  // As unsigned numbers, kNowhere is the largest place.
-  std::ranges::stable_sort(ranks, {},
-                           [&](int rank) { return static_cast<unsigned>(places[rank]); });
-  return ranks;
-}
-
 int representative_pu(const Node& node, std::span<const int> os_indexes) {
   const std::vector<int> places = rank_places(node, os_indexes);
   int first = kNowhere;
@@ -36,7 +24,11 @@ int representative_pu(const Node& node, std::span<const int> os_indexes) {
 }
 
 std::vector<int> ring_order(const Node& node, std::span<const int> pu_of_rank) {
-  return ranks_by_place(rank_places(node, pu_of_rank));
+  return ranks_by_path(rank_paths(node, pu_of_rank));
+}
+
+std::vector<int> ring_order(std::span<const RankPath> paths) {
+  return ranks_by_path(paths);
 }
 
 std::vector<int> position_in_ring(std::span<const int> order) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "topology/node.hpp"
+#include "topology/rank_path.hpp"
 
 #include <array>
 #include <span>
@@ -24,6 +25,9 @@ int representative_pu(const Node& node, std::span<const int> os_indexes);
 // least that any ring can do. Ranks on one PU stand in rank order, ranks without a
 // known PU last. Deterministic. O(P log P + PUs).
 std::vector<int> ring_order(const Node& node, std::span<const int> pu_of_rank);
+
+// The same over several nodes: node after node.
+std::vector<int> ring_order(std::span<const RankPath> paths);
 
 // The inverse: position_in_ring(order)[order[i]] == i. O(P).
 std::vector<int> position_in_ring(std::span<const int> order);

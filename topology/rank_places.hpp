@@ -1,5 +1,4 @@
-// Where ranks run as positions in a Node, and the ranks in the order of their places:
-// the start of both rings and trees.
+// Where ranks run, as positions in a Node.
 #pragma once
 
 #include "topology/node.hpp"
@@ -13,8 +12,5 @@ inline constexpr int kNowhere = -1;  // the place of a rank without a known PU
 
 // The position of each rank's PU (OS index), or kNowhere. O(P + PUs).
 std::vector<int> rank_places(const Node& node, std::span<const int> pu_of_rank);
-
-// Ranks by place, those of one place by rank, those of kNowhere last. O(P log P).
-std::vector<int> ranks_by_place(std::span<const int> places);
 
 }  // namespace sgl

@@ -27,26 +27,29 @@ void add_knomial(std::span<const int> members, int radix, RankTree* tree) {
 
 class TreeBuilder {
  public:
-  TreeBuilder(const Node& node, std::span<const int> places, int root, int radix)
-      : node_(node), places_(places), root_(root), radix_(radix) {
-    const size_t ranks = places.size();
+  TreeBuilder(std::span<const RankPath> paths, int root, int radix)
+      : paths_(paths), root_(root), radix_(radix) {
+    const size_t ranks = paths.size();
     tree_.root = root;
     tree_.parent.assign(ranks, -1);
     tree_.children.resize(ranks);
   }
 
   RankTree build() {
-    const std::vector<int> ranks = ranks_by_place(places_);
+    const std::vector<int> ranks = ranks_by_path(paths_);
     connect(ranks, 0);
     return std::move(tree_);
   }
 
  private:
-  // The domain of a rank at the level of this depth. All ranks without a place are in one
-  // that no other rank is in, at every level.
+  static constexpr size_t kDepth = 1 + kLevelCount;  // the node, then its levels
+
+  // The domain of a rank at the level of this depth. All ranks of a node without a place
+  // are in one that no other rank is in, at every level.
   int domain_of(int rank, size_t depth) const {
-    if (places_[rank] == kNowhere) return -2;
-    return node_.pus[places_[rank]].domain[static_cast<size_t>(node_.levels[depth])];
+    const RankPath& path = paths_[static_cast<size_t>(rank)];
+    if (depth == 0) return path.node;
+    return path.known() ? path.domain[depth - 1] : -2;
   }
 
   int leader_of(std::span<const int> ranks) const {
@@ -58,7 +61,7 @@ class TreeBuilder {
   // depth, and the ranks of each domain. Recursion is at most one call a level deep.
   void connect(std::span<const int> ranks, size_t depth) {
     const int leader = leader_of(ranks);
-    if (depth == node_.levels.size()) {
+    if (depth == kDepth) {
       std::vector<int> members(ranks.begin(), ranks.end());
       std::ranges::stable_partition(members, [&](int rank) { return rank == leader; });
       return add_knomial(members, radix_, &tree_);
@@ -80,8 +83,7 @@ class TreeBuilder {
     for (auto part : parts) connect(part, depth + 1);
   }
 
-  const Node& node_;
-  std::span<const int> places_;
+  std::span<const RankPath> paths_;
   int root_;
   int radix_;
   RankTree tree_;
@@ -103,17 +105,20 @@ int RankTree::depth() const {
 
 Result<RankTree> shape_tree(const Node& node, std::span<const int> pu_of_rank, int root,
                             int radix) {
-  if (pu_of_rank.empty()) return error(SGLCOLL_ERR_ARG, "a tree needs at least one rank");
-  if (root < 0 || root >= static_cast<int>(pu_of_rank.size()))
-    return error(SGLCOLL_ERR_ARG, "root={} is not one of the ranks 0 to {}", root,
-                 pu_of_rank.size() - 1);
-  if (radix < 2)
-    return error(SGLCOLL_ERR_ARG, "radix={} makes no tree: it must be 2 or more", radix);
-  const std::vector<int> places = rank_places(node, pu_of_rank);
-  return TreeBuilder(node, places, root, radix).build();
+  return shape_tree(rank_paths(node, pu_of_rank), root, radix);
 }
 
-int leader_near(const Node& node, std::span<const int> pu_of_rank, const Device& device) {
+Result<RankTree> shape_tree(std::span<const RankPath> paths, int root, int radix) {
+  if (paths.empty()) return error(SGLCOLL_ERR_ARG, "a tree needs at least one rank");
+  if (root < 0 || root >= static_cast<int>(paths.size()))
+    return error(SGLCOLL_ERR_ARG, "root={} is not one of the ranks 0 to {}", root,
+                 paths.size() - 1);
+  if (radix < 2)
+    return error(SGLCOLL_ERR_ARG, "radix={} makes no tree: it must be 2 or more", radix);
+  return TreeBuilder(paths, root, radix).build();
+}
+
+int leader_near(const Node& node, std::span<const int> pu_of_rank, const NearDevice& device) {
   const std::vector<int> places = rank_places(node, pu_of_rank);
   int nearest = -1, nearest_distance = 0;
   for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "topology/node.hpp"
+#include "topology/rank_path.hpp"
 
 #include <span>
 #include <vector>
@@ -34,9 +35,12 @@ struct RankTree {
 Result<RankTree> shape_tree(const Node& node, std::span<const int> pu_of_rank, int root,
                             int radix = 2);
 
+// The same over several nodes, which are domains of the job.
+Result<RankTree> shape_tree(std::span<const RankPath> paths, int root, int radix = 2);
+
 // The rank nearest to the device: the fewest steps by Node::distance, then the
 // lowest rank. Ranks without a known PU come last. -1 only when there are no ranks. O(P + PUs).
-int leader_near(const Node& node, std::span<const int> pu_of_rank, const Device& device);
+int leader_near(const Node& node, std::span<const int> pu_of_rank, const NearDevice& device);
 
 // The leader near the node's first RDMA device, or the lowest rank without one.
 int choose_leader(const Node& node, std::span<const int> pu_of_rank);

@@ -1,6 +1,6 @@
 // Allgather, ring: every block travels once round the circle of ranks.
 #include "collectives/builders.hpp"
-#include "collectives/patterns/ring.hpp"
+#include "collectives/patterns/circle.hpp"
 #include "collectives/patterns/slices.hpp"
 
 namespace sgl {
@@ -10,19 +10,20 @@ constexpr int kRecvStep = 1;  // the round's second step
 
 // Round r passes on the block that came in round r - 1, from its final place.
 void generate(const Problem& problem, Round& round) {
+  const Circle circle(problem);
   const int rank = problem.rank, size = problem.size;
   const int r = static_cast<int>(round.number());
   if (r < size - 1) {
     const uint32_t tag = static_cast<uint32_t>(r);
-    const Slice received = one_block(kRecv, problem.blocks, shifted(rank, -r - 1, size));
+    const Slice received = one_block(kRecv, problem.blocks, circle.at(-r - 1));
     if (r == 0) {
-      round.send(ring_next(rank, size), tag, contribution(problem));
+      round.send(circle.next(), tag, contribution(problem));
     } else {
       const StepRef arrived[] = {{r - 1, kRecvStep}};
-      round.send(ring_next(rank, size), tag,
-                 one_block(kRecv, problem.blocks, shifted(rank, -r, size)), arrived);
+      round.send(circle.next(), tag,
+                 one_block(kRecv, problem.blocks, circle.at(-r)), arrived);
     }
-    round.recv(ring_previous(rank, size), tag, received);
+    round.recv(circle.previous(), tag, received);
   }
   if (r == 0 && !problem.in_place)
     round.copy(one_block(kRecv, problem.blocks, rank), contribution(problem));

@@ -1,9 +1,9 @@
 // Allreduce, ring: the vector's pieces go twice round the circle of ranks, taking up
 // contributions the first time and giving out results the second time.
 #include "collectives/builders.hpp"
+#include "collectives/patterns/circle.hpp"
 #include "collectives/patterns/deps.hpp"
 #include "collectives/patterns/pieces.hpp"
-#include "collectives/patterns/ring.hpp"
 #include "collectives/patterns/slices.hpp"
 
 namespace sgl {
@@ -19,19 +19,20 @@ Pieces pieces_of(const Problem& problem) {
   return {problem.blocks.total(), problem.grain, problem.size};
 }
 
-// Round r of either lap sends the piece `first` - r and takes the one before it.
+// Round r of either lap sends the piece of the rank r places back and takes that of the
+// one before it.
 void reduce_on(const Problem& problem, const Pieces& pieces, int r, Round& round) {
-  const int rank = problem.rank, size = problem.size;
+  const Circle circle(problem);
   const uint32_t tag = static_cast<uint32_t>(r);
-  const int leaving = shifted(rank, -r, size), arriving_piece = shifted(rank, -r - 1, size);
+  const int leaving = circle.at(-r), arriving_piece = circle.at(-r - 1);
   const StepRef previous[] = {{r - 1, kTakeStep}};
-  round.send(ring_next(rank, size), tag,
+  round.send(circle.next(), tag,
              pieces.slice(r == 0 ? problem.input_buffer() : kRecv, leaving),
              std::span(previous, r > 0 ? 1 : 0));
 
   const Slice to = pieces.slice(kRecv, arriving_piece);
   const Slice landing = problem.in_place ? Slice{kFirstTemp + r % kLandings, 0, to.length} : to;
-  const Operand operands[] = {arriving(ring_previous(rank, size), tag, landing),
+  const Operand operands[] = {arriving(circle.previous(), tag, landing),
                               at_hand(pieces.slice(problem.input_buffer(), arriving_piece))};
   Deps landing_free;
   landing_free.add_if(problem.in_place && r >= kLandings, {r - kLandings, kTakeStep});
@@ -39,15 +40,15 @@ void reduce_on(const Problem& problem, const Pieces& pieces, int r, Round& round
 }
 
 void pass_on(const Problem& problem, const Pieces& pieces, int r, Round& round) {
-  const int rank = problem.rank, size = problem.size;
+  const Circle circle(problem);
   const int number = static_cast<int>(round.number());
   const uint32_t tag = static_cast<uint32_t>(number);
-  const int arriving_piece = shifted(rank, -r, size);
+  const int arriving_piece = circle.at(-r);
   const StepRef previous[] = {{number - 1, kTakeStep}};
-  round.send(ring_next(rank, size), tag, pieces.slice(kRecv, ring_next(arriving_piece, size)),
+  round.send(circle.next(), tag, pieces.slice(kRecv, circle.at(1 - r)),
              previous);
   const StepRef first_lap_sent[] = {{r, kSendStep}};  // from the same place
-  round.recv(ring_previous(rank, size), tag, pieces.slice(kRecv, arriving_piece), first_lap_sent);
+  round.recv(circle.previous(), tag, pieces.slice(kRecv, arriving_piece), first_lap_sent);
 }
 
 void generate(const Problem& problem, Round& round) {

@@ -13,7 +13,7 @@ Pieces pieces_of(const Problem& problem) {
 
 // Round c moves piece c.
 void generate(const Problem& problem, Round& round) {
-  const Rooted rooted(problem.root, problem.size);
+  const Rooted rooted(problem);
   const int v = rooted.to_virtual(problem.rank);
   const Slice piece = pieces_of(problem).slice(kRecv, round.number());
   const uint32_t tag = static_cast<uint32_t>(round.number());

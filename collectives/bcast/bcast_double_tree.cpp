@@ -15,7 +15,7 @@ Pieces pieces_of(const Problem& problem) {
 
 // Round c moves piece c.
 void generate(const Problem& problem, Round& round) {
-  const Rooted rooted(problem.root, problem.size);
+  const Rooted rooted(problem);
   const DoubleTree trees(problem.size);
   const int v = rooted.to_virtual(problem.rank);
   const int which = static_cast<int>(round.number() % 2);

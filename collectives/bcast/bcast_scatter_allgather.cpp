@@ -13,7 +13,7 @@ namespace {
 // rank v; after the scatter v has the pieces of its whole subtree.
 struct Layout {
   explicit Layout(const Problem& problem)
-      : rooted(problem.root, problem.size),
+      : rooted(problem),
         tree(problem.size, 2),
         pieces(problem.blocks.total(), kCopyUnitBytes, problem.size),
         size(problem.size),

@@ -9,6 +9,9 @@
 #include "collectives/patterns/knomial.hpp"
 #include "collectives/patterns/rooted.hpp"
 #include "collectives/patterns/slices.hpp"
+#include "topology/tree.hpp"
+
+#include <vector>
 
 namespace sgl {
 namespace {
@@ -20,25 +23,46 @@ int tree_root(const Problem& problem) {
   return problem.commutative ? problem.root : 0;
 }
 
+// Who a rank hears from and tells. Children ascend by the size of their subtrees.
+struct Family {
+  std::vector<int> children;
+  int parent = -1;
+};
+
+Family family_of(const Problem& problem) {
+  Family family;
+  if (problem.tree && problem.commutative) {
+    const auto rank = static_cast<size_t>(problem.rank);
+    const std::vector<int>& largest_first = problem.tree->children[rank];
+    family.children.assign(largest_first.rbegin(), largest_first.rend());
+    family.parent = problem.tree->parent[rank];
+    return family;
+  }
+  const KnomialTree tree(problem.size, 2);
+  const Rooted rooted = problem.commutative ? Rooted(problem) : Rooted(0, problem.size);
+  const int v = rooted.to_virtual(problem.rank);
+  for (int child : tree.children(v)) family.children.push_back(rooted.to_rank(child));
+  if (v > 0) family.parent = rooted.to_rank(tree.parent(v));
+  return family;
+}
+
 // Round 0: up the tree. The children are taken in ascending order, which is that of
 // their ranks, and the smallest subtree is the first to be ready.
 void combine(const Problem& problem, Round& round) {
-  const KnomialTree tree(problem.size, 2);
-  const Rooted rooted(tree_root(problem), problem.size);
-  const int v = rooted.to_virtual(problem.rank);
-  const bool result_here = problem.rank == problem.root && v == 0;
+  const Family family = family_of(problem);
+  const bool result_here = problem.rank == problem.root && family.parent < 0;
   const Slice landing = whole(kLanding, problem);
   const Slice to = whole(result_here ? kRecv : kPartial, problem);
   Slice sum = whole(problem.input_buffer(), problem);
   Deps reduced;
-  for (int child : tree.children(v)) {
-    const Operand operands[] = {at_hand(sum), arriving(rooted.to_rank(child), kTreeTag, landing)};
+  for (int child : family.children) {
+    const Operand operands[] = {at_hand(sum), arriving(child, kTreeTag, landing)};
     const StepRef step = round.reduce(to, operands, reduced);
     reduced = {};
     reduced.add(step);
     sum = to;
   }
-  if (v > 0) round.send(rooted.to_rank(tree.parent(v)), kTreeTag, sum, reduced);
+  if (family.parent >= 0) round.send(family.parent, kTreeTag, sum, reduced);
 }
 
 // Round 1: from the tree's root to the root. The last step of round 0 is what made
@@ -63,10 +87,9 @@ void generate(const Problem& problem, Round& round) {
 Schedule build(const Problem& problem) {
   if (problem.size == 1)
     return copy_only("binomial", whole(kRecv, problem), whole(problem.input_buffer(), problem));
-  const KnomialTree tree(problem.size, 2);
-  const int v = Rooted(tree_root(problem), problem.size).to_virtual(problem.rank);
-  const bool leaf = tree.children(v).count() == 0;
-  const bool result_here = problem.rank == problem.root && v == 0;
+  const Family family = family_of(problem);
+  const bool leaf = family.children.empty();
+  const bool result_here = problem.rank == problem.root && family.parent < 0;
   const int64_t bytes = leaf ? 0 : problem.blocks.total();
   return {.algorithm = "binomial",
           .rounds = tree_root(problem) == problem.root ? 1 : 2,
@@ -75,7 +98,8 @@ Schedule build(const Problem& problem) {
 }
 
 ScheduleCost cost(const Problem& problem) {
-  const int64_t levels = ceil_log2(problem.size);
+  const bool shaped = problem.tree && problem.commutative;
+  const int64_t levels = shaped ? problem.tree->depth() : ceil_log2(problem.size);
   const int64_t total = problem.blocks.total();
   const bool extra = tree_root(problem) != problem.root;
   return {

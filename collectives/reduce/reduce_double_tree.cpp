@@ -26,7 +26,7 @@ Pieces pieces_of(const Problem& problem) {
 // same tree, so the same shape of round.
 void generate(const Problem& problem, Round& round) {
   const Pieces pieces = pieces_of(problem);
-  const Rooted rooted(problem.root, problem.size);
+  const Rooted rooted(problem);
   const DoubleTree trees(problem.size);
   const int v = rooted.to_virtual(problem.rank);
   const int64_t c = round.number();

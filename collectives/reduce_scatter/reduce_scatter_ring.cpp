@@ -1,8 +1,8 @@
 // Reduce-scatter, ring: the partial result of block b starts at rank b + 1, takes up a
 // contribution at every rank of the circle and ends at rank b.
 #include "collectives/builders.hpp"
+#include "collectives/patterns/circle.hpp"
 #include "collectives/patterns/deps.hpp"
-#include "collectives/patterns/ring.hpp"
 #include "collectives/patterns/slices.hpp"
 
 namespace sgl {
@@ -13,26 +13,26 @@ constexpr int kSendStep = 0, kReduceStep = 1;
 // Round r's partial result, in one of two buffers that take turns: round r + 1 sends
 // it, so round r + 2 may overwrite it once that is done.
 Slice partial(const Problem& problem, int r) {
-  const int block = shifted(problem.rank, -r - 2, problem.size);
+  const int block = Circle(problem).at(-r - 2);
   return {kFirstTemp + r % 2, 0, problem.blocks.bytes(block)};
 }
 
 void generate(const Problem& problem, Round& round) {
-  const int rank = problem.rank, size = problem.size;
-  const int r = static_cast<int>(round.number()), last = size - 2;
+  const Circle circle(problem);
+  const int r = static_cast<int>(round.number()), last = problem.size - 2;
   const uint32_t tag = static_cast<uint32_t>(r);
 
   if (r == 0) {
-    round.send(ring_next(rank, size), tag, input_block(problem, shifted(rank, -1, size)));
+    round.send(circle.next(), tag, input_block(problem, circle.previous()));
   } else {
     const StepRef reduced[] = {{r - 1, kReduceStep}};
-    round.send(ring_next(rank, size), tag, partial(problem, r - 1), reduced);
+    round.send(circle.next(), tag, partial(problem, r - 1), reduced);
   }
 
   const bool into_result = r == last && !problem.in_place;
   const Slice to = into_result ? result_block(problem) : partial(problem, r);
-  const Slice own = input_block(problem, shifted(rank, -r - 2, size));
-  const Operand operands[] = {arriving(ring_previous(rank, size), tag, to), at_hand(own)};
+  const Slice own = input_block(problem, circle.at(-r - 2));
+  const Operand operands[] = {arriving(circle.previous(), tag, to), at_hand(own)};
   Deps overwritable;
   overwritable.add_if(r >= 2, {r - 1, kSendStep});
   const StepRef reduced = round.reduce(to, operands, overwritable);

@@ -450,6 +450,14 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_waitany(
 /* An active nonblocking operation goes on to its end on its own; an active persistent
    one is refused. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_request_free(sglcoll_request* request);
+/* What the request's plan does and is predicted to cost on this rank, as sglcoll-plan
+   prints it: steps, peers, work requests, bytes moved and copied, time by part, and why
+   the other algorithms were not chosen. Peers are taken to pass what this rank passes.
+   For a call that has not been made, ask a persistent request of the same arguments.
+   Writes at most text_bytes with the final 0; *needed_bytes (may be NULL) gets the bytes
+   that the whole text needs; text may be NULL when text_bytes is 0. Local; sends nothing. */
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_explain_request(
+    sglcoll_request request, char* text, size_t text_bytes, size_t* needed_bytes);
 
 /* ---- Collectives -----------------------------------------------------------------
 

@@ -181,6 +181,15 @@ class Request {
     check(sglcoll_test(&handle_, &complete));
     return complete != 0;
   }
+  // What the plan does and is predicted to cost on this rank.
+  std::string explain() const {
+    size_t needed = 0;
+    check(sglcoll_explain_request(handle_, nullptr, 0, &needed));
+    std::string text(needed, '\0');
+    check(sglcoll_explain_request(handle_, text.data(), needed, nullptr));
+    text.pop_back();
+    return text;
+  }
   sglcoll_request get() const noexcept { return handle_; }
 
  private:

@@ -298,15 +298,9 @@ sglcoll_status sglcoll_type_get_contents(sglcoll_type type, int64_t max_integers
 sglcoll_status sglcoll_type_describe(sglcoll_type type, char* text, size_t text_bytes, size_t* needed_bytes) {
   return guarded([&]() -> Status {
     SGL_ASSIGN(found, use_type("type", type));
-    if (!text && text_bytes > 0) return error(SGLCOLL_ERR_ARG, "text is NULL with text_bytes {}", text_bytes);
     std::string description = found->describe();
     if (type->committed) description += " = " + found->layout.describe();
-    if (needed_bytes) *needed_bytes = description.size() + 1;
-    if (text_bytes == 0) return {};
-    size_t copied = std::min(description.size(), text_bytes - 1);
-    std::memcpy(text, description.data(), copied);
-    text[copied] = '\0';
-    return {};
+    return give_text(description, text, text_bytes, needed_bytes);
   });
 }
 

@@ -89,6 +89,16 @@ void release_type(sglcoll_type type) {
   if (std::atomic_ref(type->users).fetch_sub(1) == 1) type_pool().drop(type);
 }
 
+Status give_text(const std::string& value, char* text, size_t text_bytes, size_t* needed_bytes) {
+  if (!text && text_bytes > 0)
+    return error(SGLCOLL_ERR_ARG, "text is NULL with text_bytes {}", text_bytes);
+  if (needed_bytes) *needed_bytes = value.size() + 1;
+  if (text_bytes == 0) return {};
+  const size_t copied = value.copy(text, text_bytes - 1);
+  text[copied] = '\0';
+  return {};
+}
+
 }  // namespace sgl
 
 extern "C" {

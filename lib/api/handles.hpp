@@ -146,6 +146,9 @@ Status check_request(const char* name, int index, sglcoll_request request);
 void keep_type(sglcoll_type type);
 void release_type(sglcoll_type type);
 
+// Writes as much of the value as `text` has room for with a final 0; needed_bytes may be null.
+Status give_text(const std::string& value, char* text, size_t text_bytes, size_t* needed_bytes);
+
 // Declares `variable` from a Result, or returns its failure.
 #define SGL_ASSIGN(variable, expression)                          \
   auto variable##_result = (expression);                          \

@@ -58,10 +58,15 @@ constexpr Setting kSettings[] = {
      "run the symbolic verifier over every plan as it is built (all ranks, so slow above 64)"},
     {"SGLCOLL_REPRODUCIBLE", SettingKind::boolean, "0", "",
      "reduce in an order that depends on the rank count only, not on size or placement"},
+    {"SGLCOLL_EXPLAIN", SettingKind::text, "", "",
+     "print to stderr what each new plan of these collectives does and costs, e.g. \"allgather,bcast\" or \"all\""},
+    {"SGLCOLL_EXPLAIN_RANK", SettingKind::integer, "0", "", "the rank of the world that SGLCOLL_EXPLAIN prints on"},
     {"SGLCOLL_ABORT_ON_ERROR", SettingKind::boolean, "0", "",
      "print the error and abort the process when a call fails"},
     {"SGLCOLL_TOPOLOGY", SettingKind::text, "", "",
      "hwloc XML file or synthetic description to plan for in place of this machine"},
+    {"SGLCOLL_MAP_BY", SettingKind::choice, "slot", "slot|core|numa|l3|package|node",
+     "with SGLCOLL_TOPOLOGY: where on that machine the ranks of a node are taken to run"},
 };
 
 const Setting* find_setting(std::string_view name) {

@@ -52,6 +52,10 @@ Communicator::Communicator(std::shared_ptr<World> world, uint32_t id, int rank, 
   context_.world_ranks = std::move(world_ranks);
   for (size_t i = 0; i < context_.world_ranks.size(); ++i)
     context_.rank_in_world[context_.world_ranks[i]] = static_cast<int>(i);
+  std::vector<RankPath> paths;
+  for (int world_rank : context_.world_ranks)
+    paths.push_back(world_->rank_paths()[static_cast<size_t>(world_rank)]);
+  arrangement_ = Arrangement(std::move(paths));
   world_->engine().add_context(context_);
 }
 
@@ -62,7 +66,9 @@ Communicator::~Communicator() {
   world_->engine().remove_context(context_);
 }
 
-Result<std::shared_ptr<const Plan>> Communicator::make_plan(const Problem& problem) {
+Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
+  // A reproducible order depends on no placement.
+  if (!world_->settings().reproducible) arrangement_.apply(&problem);
   Result<const Builder*> builder = select_builder(problem, world_->on_one_node(), world_->settings().algorithm,
                                                  world_->settings().reproducible);
   if (!builder.ok()) return std::move(builder.status());
@@ -86,6 +92,7 @@ Result<std::unique_ptr<Operation>> Communicator::prepare(CollectiveCall call,
   call.problem.chunk_bytes = world_->settings().chunk_bytes;
   if (world_->settings().check && !checking_) SGL_TRY(check_across_ranks(call, held));
   PlanCache::Entry* entry = plans_.find(call.problem);
+  const bool explain = !entry && !checking_ && world_->explain().wants(call.problem.collective);
   if (!entry) {
     Result<std::shared_ptr<const Plan>> plan = make_plan(call.problem);
     if (!plan.ok()) return std::move(plan.status());
@@ -99,6 +106,7 @@ Result<std::unique_ptr<Operation>> Communicator::prepare(CollectiveCall call,
     entry->idle.pop_back();
   }
   operation->bind(std::move(call.send), std::move(call.recv), call.reduction);
+  if (explain) print_explanation(*world_, *operation);
   return operation;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/select/arrangement.hpp"
 #include "comm/arguments.hpp"
 #include "comm/call_memo.hpp"
 #include "comm/plan_cache.hpp"
@@ -52,7 +53,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void meet(std::unique_lock<std::recursive_mutex>& held);
 
  private:
-  Result<std::shared_ptr<const Plan>> make_plan(const Problem& problem);
+  Result<std::shared_ptr<const Plan>> make_plan(Problem problem);
   // Blocking allgather of equal byte strings, for the library's own agreements.
   Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all,
                          std::unique_lock<std::recursive_mutex>& held);
@@ -62,6 +63,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   std::shared_ptr<World> world_;
   Context context_;
+  Arrangement arrangement_;
   PlanCache plans_;
   CallMemo calls_;
   uint32_t persistent_ids_ = 0;

@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "collectives/builder.hpp"
+#include "comm/rank_card.hpp"
 #include "transport/mixed/mixed.hpp"
 #include "transport/shm/shm.hpp"
 #include "transport/sim/sim.hpp"
@@ -69,7 +70,13 @@ Result<std::unique_ptr<World>> World::create(sglcoll_thread_level level, const s
   Result<std::vector<int>> node_ranks = world->boot_->node_ranks();
   if (!node_ranks.ok()) return std::move(node_ranks.status());
   world->node_ranks_ = node_ranks.take();
+  Result<ExplainSetting> explain = ExplainSetting::from_environment(world->rank());
+  if (!explain.ok()) return std::move(explain.status());
+  world->explain_ = explain.take();
   SGL_TRY(world->agree_on_settings());
+  Result<std::vector<RankPath>> paths = exchange_rank_paths(*world->boot_, world->node_ranks_);
+  if (!paths.ok()) return std::move(paths.status());
+  world->rank_paths_ = paths.take();
   SGL_TRY(world->make_engine());
   return world;
 }

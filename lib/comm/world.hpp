@@ -11,7 +11,9 @@
 
 #include "base/status.hpp"
 #include "boot/boot.hpp"
+#include "comm/explain_operation.hpp"
 #include "executor/engine.hpp"
+#include "topology/rank_path.hpp"
 
 namespace sgl {
 
@@ -35,7 +37,9 @@ class World {
   int size() const { return boot_->size(); }
   const std::vector<int>& node_ranks() const { return node_ranks_; }
   bool on_one_node() const { return static_cast<int>(node_ranks_.size()) == size(); }
-  Engine& engine() { return *engine_; }
+  Engine& engine() const { return *engine_; }
+  const std::vector<RankPath>& rank_paths() const { return rank_paths_; }
+  const ExplainSetting& explain() const { return explain_; }
   const SharedSettings& settings() const { return settings_; }
 
   // Refuses calls of a process that forked after init, and of a reduction function.
@@ -74,6 +78,8 @@ class World {
   std::unique_ptr<Engine> engine_;
   std::vector<int> node_ranks_;
   SharedSettings settings_;
+  ExplainSetting explain_;
+  std::vector<RankPath> rank_paths_;  // of each rank
   sglcoll_thread_level level_ = SGLCOLL_THREAD_SINGLE;
   std::recursive_mutex mutex_;
   uint64_t process_generation_ = 0;

@@ -104,6 +104,8 @@ class Operation {
   // Other memory for the same layouts.
   void rebind(std::byte* send, std::byte* recv);
   std::byte* send_base() const { return bindings_[kSend].base; }
+  std::byte* recv_base() const { return bindings_[kRecv].base; }
+  const Reduction& reduction() const { return reduction_; }
   const Layout& send_layout() const { return bindings_[kSend].layout; }
   const Layout& recv_layout() const { return bindings_[kRecv].layout; }
   // Begins a run; messages carry `sequence`. The engine then drives it.

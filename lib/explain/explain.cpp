@@ -59,6 +59,7 @@ Result<PlanReport> explain_plan(const PlanQuery& query, const ReportOptions& opt
   report.source = builder.source;
   report.transport = query.limits.name;
   report.model = query.time.name;
+  report.by_topology = query.problem.order || query.problem.tree;
   report.cost = builder.cost(query.problem);
   report.time = predict_time(query, report.cost, summary);
   report.rounds = summary.rounds;

@@ -31,6 +31,7 @@ struct TimeModel {
 struct UserBuffers {
   Layout send, recv;
   uint64_t send_base = 0, recv_base = 0;
+  bool send_shared = false, recv_shared = false;  // memory of sglcoll_mem_alloc
 };
 
 // The element of a user's operation, which sees temporaries laid out as its own buffers.
@@ -43,7 +44,6 @@ struct PlanQuery {
   Problem problem;  // of the rank that is asked for
   std::function<UserBuffers(int rank)> buffers;
   std::optional<UserElement> user_element;
-  bool shared_memory = false;  // the user's buffers are of sglcoll_mem_alloc
   TransportLimits limits;
   int64_t eager_bytes = 4096;
   TimeModel time = TimeModel::device();

@@ -167,7 +167,8 @@ class Walker {
     }
     // No view is read; but an address of 0 would say that there is none.
     auto* address = reinterpret_cast<std::byte*>(base ? base : kAssumedBase);  // NOLINT
-    return {{address, layout, slice.offset, slice.length}, !is_temp && query_.shared_memory};
+    const bool shared = slice.buffer == kSend ? user.send_shared : user.recv_shared;
+    return {{address, layout, slice.offset, slice.length}, !is_temp && shared};
   }
 
   const Layout& temp_layout(int64_t bytes) {

@@ -61,6 +61,14 @@ class Blocks {
 //                      stays where it is
 //   barrier            none
 // For allreduce, reduce and bcast, blocks is uniform(1, total).
+struct RankTree;  // topology/tree.hpp
+
+// How ranks stand around rings and in the numbering of trees.
+struct RankOrder {
+  std::vector<int> rank_at;   // place to rank
+  std::vector<int> place_of;  // rank to place
+};
+
 struct Problem {
   Collective collective = Collective::barrier;
   int rank = 0;
@@ -71,6 +79,18 @@ struct Problem {
   bool in_place = false;
   bool commutative = true;
   int64_t chunk_bytes = 128 << 10;  // of one pipelined piece (rounded to whole grains)
+
+  // The machine's order and, for bcast and reduce, its tree from the root; null: by rank
+  // numbers. The same on all ranks. Operations that do not commute keep rank order.
+  std::shared_ptr<const RankOrder> order;
+  std::shared_ptr<const RankTree> tree;
+
+  int place_of(int of_rank) const {
+    return order ? order->place_of[static_cast<size_t>(of_rank)] : of_rank;
+  }
+  int rank_at(int place) const {
+    return order ? order->rank_at[static_cast<size_t>(place)] : place;
+  }
 
   // The buffer that holds this rank's input, and where its own block starts there.
   Buffer input_buffer() const;

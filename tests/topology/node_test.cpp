@@ -90,7 +90,7 @@ TEST_P(EveryMachine, DamagedWireFormsDoNoHarm) {
     if (!node.ok()) continue;
     const int last = static_cast<int>(node.value().pus.size()) - 1;
     EXPECT_GE(node.value().distance(0, last), 0);
-    for (const Device& device : node.value().devices)
+    for (const NearDevice& device : node.value().devices)
       EXPECT_GE(node.value().distance(last, device), 0);
   }
 }

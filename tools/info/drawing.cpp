@@ -140,7 +140,7 @@ class Drawing {
   }
 
   void draw_devices(Svg* svg, double y) {
-    for (const Device& device : node_.devices) {
+    for (const NearDevice& device : node_.devices) {
       const Box box = box_of(device.locality, y);
       svg->box(box, "#d6ecf5", "RDMA device " + device.name);
       if (fits(device.name, box)) label(svg, box, device.name);

@@ -26,7 +26,7 @@ Json machine_json(const Node& node) {
     levels.push_back({{"level", level_name(level)}, {"domains", std::move(domains)}});
   }
   Json devices = Json::array();
-  for (const Device& device : node.devices)
+  for (const NearDevice& device : node.devices)
     devices.push_back({{"name", device.name}, {"near_pus", os_indexes_of(node, device.locality)}});
   return {{"name", node.name}, {"levels", std::move(levels)}, {"devices", std::move(devices)}};
 }

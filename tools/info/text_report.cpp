@@ -60,7 +60,7 @@ void add_machine(const Node& node, Text out) {
   const Level listed = listed_level(node);
   for (const Domain& domain : node.at(listed))
     fmt::format_to(out, "{}", line_of_domain(node, domain, listed));
-  for (const Device& device : node.devices)
+  for (const NearDevice& device : node.devices)
     fmt::format_to(out, "  RDMA device {}: near PUs {}\n", device.name,
                    format_pu_set(os_indexes_of(node, device.locality)));
 }

@@ -1,9 +1,12 @@
 #include "plan/plan_options.hpp"
 
 #include "base/settings.hpp"
+#include "collectives/select/arrangement.hpp"
 #include "collectives/select/forced.hpp"
 #include "plan/shape_type.hpp"
 #include "support/layout_grammar.hpp"
+#include "topology/placement.hpp"
+#include "topology/rank_path.hpp"
 #include "transport/rc/rc_transport.hpp"
 #include "transport/shm/shm.hpp"
 
@@ -132,6 +135,40 @@ Result<std::string> forced_algorithm(const Options& options, Collective collecti
   return options.collective + "=" + options.algorithm;
 }
 
+// The paths of ranks that fill machines like `text` one after the other.
+Result<std::vector<RankPath>> rank_paths_on(const Options& options) {
+  constexpr int kMostPerNode = 1 << 16;
+  Result<Node> node = load_node(options.topology);
+  if (!node.ok()) return std::move(node.status());
+  Result<MapBy> map_by = parse_map_by(options.map_by);
+  if (!map_by.ok()) return std::move(map_by.status());
+  const int per_node = options.per_node > 0 ? options.per_node : options.ranks;
+  if (per_node > kMostPerNode)
+    return error(SGLCOLL_ERR_ARG, "--topology with --ranks {}: one machine takes {}; use --per-node",
+                 options.ranks, kMostPerNode);
+  Result<std::vector<RankPlacement>> placed =
+      place_ranks(node.value(), {per_node, map_by.value(), BindTo::none});
+  if (!placed.ok()) return std::move(placed.status());
+  std::vector<int> pus;
+  for (const RankPlacement& placement : placed.value()) pus.push_back(placement.home_pu);
+  const std::vector<RankPath> on_one = rank_paths(node.value(), pus);
+  std::vector<RankPath> paths;
+  paths.reserve(static_cast<size_t>(options.ranks));
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    paths.push_back(on_one[static_cast<size_t>(rank % per_node)]);
+    paths.back().node = rank / per_node;
+  }
+  return paths;
+}
+
+Status arrange(const Options& options, Problem* problem) {
+  if (options.topology.empty()) return {};
+  Result<std::vector<RankPath>> paths = rank_paths_on(options);
+  if (!paths.ok()) return std::move(paths.status());
+  Arrangement(paths.take()).apply(problem);
+  return {};
+}
+
 }  // namespace
 
 void add_options(CLI::App* app, Options* options) {
@@ -162,6 +199,16 @@ void add_options(CLI::App* app, Options* options) {
   app->add_flag("--reproducible", options->reproducible, "As SGLCOLL_REPRODUCIBLE=1");
   app->add_option("--lines", options->lines, "Kinds of rounds and of transfers that are printed (default 16)")
       ->check(CLI::Range(1, 1 << 20));
+  app->add_option("--topology", options->topology,
+                  "The machine that the ranks run on: hwloc XML file, or a synthetic description such "
+                  "as \"package:2 l3:4 core:8 pu:1\"; orders rings and shapes trees");
+  app->add_option("--map-by", options->map_by,
+                  "With --topology: slot (default), core, numa, l3, package or node");
+  app->add_option("--per-node", options->per_node,
+                  "With --topology: ranks on each such machine (default: all on one)")
+      ->check(CLI::Range(1, 1 << 16));
+  app->add_flag("--scale", options->scale,
+                "Instead: what every algorithm's schedule costs to build at 16 to 1,048,576 ranks");
   app->add_flag("--json", options->json, "Print JSON");
 }
 
@@ -200,17 +247,21 @@ Result<PlanQuery> make_query(const Options& options) {
   problem.in_place = options.in_place;
   problem.commutative = !options.not_commutative;
   problem.chunk_bytes = chunk.value();
-  query.buffers = [problem, send = send.take(), recv = recv.take()](int rank) {
+  query.reproducible = options.reproducible || setting_boolean("SGLCOLL_REPRODUCIBLE");
+  if (!query.reproducible) SGL_TRY(arrange(options, &problem));
+  query.buffers = [problem, shared = options.memory == "shared", send = send.take(),
+                   recv = recv.take()](int rank) {
     const Counts counts = counts_of(problem, rank);
-    return UserBuffers{send->array_layout(counts.send), recv->array_layout(counts.recv)};
+    return UserBuffers{.send = send->array_layout(counts.send),
+                       .recv = recv->array_layout(counts.recv),
+                       .send_shared = shared,
+                       .recv_shared = shared};
   };
-  query.shared_memory = options.memory == "shared";
   query.limits = limits_of(options);
   query.eager_bytes = eager.value();
   query.on_node = options.transport == "shm";
   query.time = query.on_node ? TimeModel::node() : TimeModel::device();
   query.forced = forced.take();
-  query.reproducible = options.reproducible || setting_boolean("SGLCOLL_REPRODUCIBLE");
   return query;
 }
 

@@ -24,6 +24,7 @@ struct Options {
   int max_sge = 0, batch_wrs = 0;  // 0: the default
   std::string eager, chunk;
   std::string topology, map_by = "slot";
+  int per_node = 0;  // 0: all on one
   bool in_place = false, not_commutative = false, reproducible = false;
   bool json = false, scale = false;
   int lines = 16;

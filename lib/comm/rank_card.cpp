@@ -1,0 +1,74 @@
+#include "comm/rank_card.hpp"
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "topology/order.hpp"
+#include "topology/placement.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace sgl {
+namespace {
+
+// With one or two ranks no order differs from another.
+constexpr int kFewestRanks = 3;
+
+// The processors of this thread, none when they are all that there are.
+std::vector<int> bound_processors() {
+  cpu_set_t allowed;
+  std::vector<int> processors;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return processors;
+  if (CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN)) return processors;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) processors.push_back(cpu);
+  return processors;
+}
+
+Result<RankPath> path_on_named_machine(const std::string& machine, int local_rank, int local_ranks) {
+  Result<Node> node = load_node(machine);
+  if (!node.ok()) return std::move(node.status());
+  Result<MapBy> map_by = parse_map_by(setting_text("SGLCOLL_MAP_BY"));
+  if (!map_by.ok()) return std::move(map_by.status());
+  Result<std::vector<RankPlacement>> placed =
+      place_ranks(node.value(), {local_ranks, map_by.value(), BindTo::none});
+  if (!placed.ok()) return std::move(placed.status());
+  return rank_path(node.value(), placed.value()[static_cast<size_t>(local_rank)].home_pu);
+}
+
+Result<RankPath> path_of_this_rank(const Boot& boot, std::span<const int> node_ranks) {
+  const auto own = std::ranges::find(node_ranks, boot.rank());
+  const int local_rank = static_cast<int>(own - node_ranks.begin());
+  if (const std::string machine = setting_text("SGLCOLL_TOPOLOGY"); !machine.empty())
+    return path_on_named_machine(machine, local_rank, static_cast<int>(node_ranks.size()));
+  const std::vector<int> processors = bound_processors();
+  if (processors.empty()) return RankPath{};
+  Result<Node> node = discover_node(Scope::machine);
+  if (!node.ok()) {
+    log(LogLevel::info, "the machine is not known: {}", node.status().text());
+    return RankPath{};
+  }
+  return rank_path(node.value(), representative_pu(node.value(), processors));
+}
+
+}  // namespace
+
+Result<std::vector<RankPath>> exchange_rank_paths(Boot& boot, std::span<const int> node_ranks) {
+  const auto size = static_cast<size_t>(boot.size());
+  if (boot.size() < kFewestRanks) return std::vector<RankPath>(size);
+  Result<RankPath> path = path_of_this_rank(boot, node_ranks);
+  // All ranks take part in the exchange, also one that fails afterwards.
+  RankPath mine = path.ok() ? path.value() : RankPath{};
+  mine.node = *std::ranges::min_element(node_ranks);
+  std::vector<std::byte> all;
+  SGL_TRY(boot.allgather(std::as_bytes(std::span(&mine, 1)), &all));
+  if (!path.ok()) return std::move(path.status());
+  std::vector<RankPath> paths(size);
+  std::memcpy(paths.data(), all.data(), size * sizeof(RankPath));
+  return paths;
+}
+
+}  // namespace sgl
