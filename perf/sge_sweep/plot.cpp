@@ -1,5 +1,6 @@
 #include "sge_sweep/report.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -53,7 +54,11 @@ bool run_gnuplot(const std::string& folder, const std::string& file) {
 }  // namespace
 
 Status plot(const Results& results, const std::string& folder) {
-  const std::vector<uint32_t> counts{1, 2, 4, 8, 16, 30};
+  std::vector<uint32_t> counts{1, 2, 4, 8, 16, 30};
+  std::erase_if(counts, [&](uint32_t sges) {  // gnuplot wants no empty line
+    return std::none_of(results.rows.begin(), results.rows.end(),
+                        [&](const Row& row) { return row.what.sges == sges; });
+  });
   for (Shape shape : kShapes) {
     const std::string name = name_of(shape);
     for (Way way : {Way::sgl, Way::packed}) {
