@@ -1,4 +1,4 @@
-#include "sge_sweep/cases.hpp"
+#include "perf/sge_sweep/cases.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // them, and where its bytes lie on the two sides.
 #pragma once
 
-#include "sge_sweep/verbs.hpp"
+#include "perf/sge_sweep/verbs.hpp"
 
 namespace sge_sweep {
 

@@ -1,4 +1,4 @@
-#include "sge_sweep/fit.hpp"
+#include "perf/sge_sweep/fit.hpp"
 
 #include "base/clock.hpp"
 

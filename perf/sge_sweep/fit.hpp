@@ -1,7 +1,7 @@
 // The constants of the cost model from what was measured.
 #pragma once
 
-#include "sge_sweep/sweep.hpp"
+#include "perf/sge_sweep/sweep.hpp"
 
 namespace sge_sweep {
 

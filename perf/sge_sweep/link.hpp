@@ -2,7 +2,7 @@
 // another process that librdmacm connects with.
 #pragma once
 
-#include "sge_sweep/cases.hpp"
+#include "perf/sge_sweep/cases.hpp"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "sge_sweep/link.hpp"
+#include "perf/sge_sweep/link.hpp"
 
 #include <algorithm>
 

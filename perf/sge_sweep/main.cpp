@@ -1,6 +1,6 @@
 // sge_sweep: when does a list of segments beat a copy, on this RDMA device?
-#include "sge_sweep/fit.hpp"
-#include "sge_sweep/report.hpp"
+#include "perf/sge_sweep/fit.hpp"
+#include "perf/sge_sweep/report.hpp"
 
 #include <cstdio>
 #include <fstream>

@@ -1,6 +1,6 @@
 // The link between two processes. librdmacm makes two connections: one carries the data
 // that is measured, the other one command at a time and its answer.
-#include "sge_sweep/link.hpp"
+#include "perf/sge_sweep/link.hpp"
 
 #include <cerrno>
 #include <cstdio>

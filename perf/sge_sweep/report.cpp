@@ -1,4 +1,4 @@
-#include "sge_sweep/report.hpp"
+#include "perf/sge_sweep/report.hpp"
 
 #include <algorithm>
 #include <map>

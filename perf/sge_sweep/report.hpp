@@ -1,7 +1,7 @@
 // Results as JSON and back, as a text that says where which way wins, and as plots.
 #pragma once
 
-#include "sge_sweep/storage.hpp"
+#include "perf/sge_sweep/storage.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "sge_sweep/storage.hpp"
+#include "perf/sge_sweep/storage.hpp"
 
 #include "base/clock.hpp"
 

@@ -3,7 +3,7 @@
 // others write one, drawn from a large working set by a Zipf distribution.
 #pragma once
 
-#include "sge_sweep/sweep.hpp"
+#include "perf/sge_sweep/sweep.hpp"
 
 namespace sge_sweep {
 

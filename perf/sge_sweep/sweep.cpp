@@ -1,4 +1,4 @@
-#include "sge_sweep/sweep.hpp"
+#include "perf/sge_sweep/sweep.hpp"
 
 #include "base/clock.hpp"
 

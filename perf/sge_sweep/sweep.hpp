@@ -1,7 +1,7 @@
 // Times cases over a link.
 #pragma once
 
-#include "sge_sweep/link.hpp"
+#include "perf/sge_sweep/link.hpp"
 
 namespace sge_sweep {
 

@@ -1,4 +1,4 @@
-#include "sge_sweep/verbs.hpp"
+#include "perf/sge_sweep/verbs.hpp"
 
 #include "base/clock.hpp"
 

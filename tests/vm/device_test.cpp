@@ -1,6 +1,6 @@
 // Inside a virtual machine: the device is there, carries data between all nodes on all
 // rails, and registers only as much memory as the limit allows.
-#include "sge_sweep/verbs.hpp"
+#include "perf/sge_sweep/verbs.hpp"
 
 #include <cstdlib>
 #include <fstream>
