@@ -1,12 +1,12 @@
-#include "sge_sweep/verbs.hpp"
+#include "perf/sge_sweep/verbs.hpp"
 
 #include "base/clock.hpp"
 
-#include <arpa/inet.h>
-#include <sys/mman.h>
-
 #include <cerrno>
 #include <cstring>
+
+#include <arpa/inet.h>
+#include <sys/mman.h>
 
 namespace sge_sweep {
 
@@ -127,7 +127,8 @@ Status Device::find_gid() {
     if (IN6_IS_ADDR_V4MAPPED(raw)) break;
   }
   if (gid_index_ >= 0) return {};
-  return sgl::error(SGLCOLL_ERR_UNSUPPORTED, "{} has no RoCE v2 address (GID); has its port an IP address?",
+  return sgl::error(SGLCOLL_ERR_UNSUPPORTED,
+                    "{} has no RoCE v2 address (GID); has its port an IP address?",
                     ibv_get_device_name(context_->device));
 }
 
@@ -188,10 +189,10 @@ Status Endpoint::connect(const Device& device, const Card& peer) {
     receive.ah_attr.grh.sgid_index = static_cast<uint8_t>(device.gid_index_);
     std::memcpy(receive.ah_attr.grh.dgid.raw, peer.gid.data(), peer.gid.size());
   }
-  if (int number = ibv_modify_qp(qp_, &receive,
-                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                                     IBV_QP_MIN_RNR_TIMER)) {
+  if (int number =
+          ibv_modify_qp(qp_, &receive,
+                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)) {
     return verbs_error("ibv_modify_qp to RTR", number);
   }
   ibv_qp_attr send{};
@@ -225,14 +226,15 @@ Status Endpoint::await(ibv_cq* queue, int count, const char* what) {
   const int64_t deadline = sgl::now_ns() + kPatience_ns;
   std::array<ibv_wc, 16> entries;
   while (count > 0) {
-    const int found = ibv_poll_cq(queue, static_cast<int>(std::min<size_t>(
-                                             entries.size(), static_cast<size_t>(count))),
-                                  entries.data());
+    const int found = ibv_poll_cq(
+        queue, static_cast<int>(std::min<size_t>(entries.size(), static_cast<size_t>(count))),
+        entries.data());
     if (found < 0) return verbs_error("ibv_poll_cq", errno);
     for (int i = 0; i < found; i++) {
       const ibv_wc& entry = entries[static_cast<size_t>(i)];
       if (entry.status == IBV_WC_SUCCESS) continue;
-      return sgl::error(SGLCOLL_ERR_SYSTEM, "a {} failed: {}", what, ibv_wc_status_str(entry.status));
+      return sgl::error(SGLCOLL_ERR_SYSTEM, "a {} failed: {}", what,
+                        ibv_wc_status_str(entry.status));
     }
     count -= found;
     if (found == 0 && sgl::now_ns() > deadline) {

@@ -5,8 +5,6 @@
 #include "base/status.hpp"
 #include "sgl/calibration.hpp"
 
-#include <infiniband/verbs.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +12,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <infiniband/verbs.h>
 
 namespace sge_sweep {
 

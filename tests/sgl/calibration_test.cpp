@@ -1,9 +1,9 @@
 #include "sgl/calibration.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstdio>
 #include <fstream>
+
+#include <gtest/gtest.h>
 
 namespace sgl::test {
 namespace {

@@ -1,17 +1,16 @@
 // Inside a virtual machine: the device is there, carries data between all nodes on all
 // rails, and registers only as much memory as the limit allows.
-#include "sge_sweep/verbs.hpp"
-
-#include <gtest/gtest.h>
-
-#include <linux/capability.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "perf/sge_sweep/verbs.hpp"
 
 #include <cstdlib>
 #include <fstream>
 #include <thread>
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace sge_sweep {
 namespace {
@@ -81,7 +80,8 @@ void ring(const std::string& round, int node, int nodes, int rail) {
   Result<Memory> to = Memory::make(device.domain(), kPieces * kPiece);
   ASSERT_TRUE(out.ok() && in.ok() && from.ok() && to.ok());
 
-  ibv_sge target{reinterpret_cast<uint64_t>(to.value().data()), kPieces * kPiece, to.value().lkey()};
+  ibv_sge target{reinterpret_cast<uint64_t>(to.value().data()), kPieces * kPiece,
+                 to.value().lkey()};
   ibv_recv_wr receive{};
   receive.sg_list = &target;
   receive.num_sge = 1;
