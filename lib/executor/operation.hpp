@@ -232,6 +232,7 @@ class Operation {
   bool worth_streaming(const Edge& edge) const;
   int64_t piece_bytes() const;
   View piece_place(int edge, int64_t piece, int64_t bytes) const;
+  void begin_stream(int edge, Path path);
   bool stream(int edge);
   void reduce_by_user(const View& to, std::span<const View> sources);
 

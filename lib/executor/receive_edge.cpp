@@ -135,14 +135,10 @@ bool Operation::try_map(int edge) {
 }
 
 void Operation::begin_read(int edge, Path path) {
-  EdgeState& state = edges_[edge];
   if (worth_streaming(plan_->edges[edge])) {
-    state.phase = EdgePhase::streaming;
-    state.stream = {};
-    state.path = path;
-    state.holds_source = true;
+    begin_stream(edge, path);
   } else {
-    state.phase = EdgePhase::reading;
+    edges_[edge].phase = EdgePhase::reading;
     compile(edge, path);
   }
   drive(edge);

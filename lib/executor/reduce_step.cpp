@@ -120,6 +120,19 @@ View Operation::piece_place(int edge, int64_t piece, int64_t bytes) const {
   return view(planned.slice).part((in_result ? piece : piece % 2) * piece_bytes(), bytes);
 }
 
+void Operation::begin_stream(int edge, Path path) {
+  EdgeState& state = edges_[edge];
+  const Edge& planned = plan_->edges[edge];
+  state.phase = EdgePhase::streaming;
+  state.stream = {};
+  state.path = path;
+  state.holds_source = true;
+  const bool in_result = planned.slice == plan_->steps[planned.step].slice;
+  const int64_t used = in_result ? planned.slice.length
+                                 : std::min(planned.slice.length, 2 * piece_bytes());
+  transport(edge).will_use(view(planned.slice).part(0, used));
+}
+
 // Reads as far ahead of the reduction as there are places. Ends when the step does.
 bool Operation::stream(int edge) {
   EdgeState& state = edges_[edge];
