@@ -44,6 +44,8 @@ constexpr Setting kSettings[] = {
      "runs of memory below this many bytes are copied for an RDMA device, not given a segment of their own; 0 copies none, auto takes the cost model's crossover"},
     {"SGLCOLL_EAGER_BYTES", SettingKind::bytes, "4K", "",
      "payloads up to this many bytes travel inside the message (the same on all ranks)"},
+    {"SGLCOLL_EARLY_BYTES", SettingKind::bytes, "1M", "",
+     "bytes kept of messages from one rank for operations that this one has not started; a rank that has sent more waits with its payloads until they are asked for"},
     {"SGLCOLL_CHUNK_BYTES", SettingKind::bytes, "128K", "",
      "payload bytes of one pipelined piece in chain and tree broadcasts (the same on all ranks)"},
     {"SGLCOLL_STREAM_BYTES", SettingKind::bytes, "0", "",

@@ -160,6 +160,7 @@ Status World::make_engine() {
   EngineOptions options;
   options.eager_bytes = settings_.eager_bytes;
   options.stream_bytes = stream_bytes();
+  options.early_bytes = setting_bytes("SGLCOLL_EARLY_BYTES");
   options.spin_ns = setting_integer("SGLCOLL_SPIN_US") * 1000;
   options.timeout_ns = setting_integer("SGLCOLL_TIMEOUT_S") * 1'000'000'000;
   engine_ = std::make_unique<Engine>(std::move(transport), options);

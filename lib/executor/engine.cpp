@@ -31,11 +31,13 @@ void Engine::add_context(Context& context) {
 void Engine::remove_context(Context& context) {
   contexts_.erase(context.id);
   operations_.forget_early(context.id);
+  if (!held_.empty()) resume_eager();
 }
 
 void Engine::attach(Operation& operation) {
   operations_.add(operation);
   operations_.deliver_early(operation);
+  if (!held_.empty()) resume_eager();
 }
 
 void Engine::detach(Operation& operation) { operations_.remove(operation); }
@@ -89,6 +91,12 @@ void Engine::on_message(int peer, const MessageHeader& header, std::span<const s
       if (!learned.ok()) log(LogLevel::error, "{}", learned.text());
       return;
     }
+    case MessageKind::hold_eager:
+      no_eager_to_.insert(peer);
+      return;
+    case MessageKind::resume_eager:
+      no_eager_to_.erase(peer);
+      return;
     case MessageKind::grant:
       return take_grant(peer, header, payload);
     case MessageKind::abandon:
@@ -104,6 +112,26 @@ void Engine::on_message(int peer, const MessageHeader& header, std::span<const s
   auto context = contexts_.find(header.context);
   if (context != contexts_.end() && !context->second->broken.ok()) return;
   operations_.keep_early(peer, header, payload);
+  if (operations_.early_bytes(peer) > options_.early_bytes) hold_eager(peer);
+}
+
+// ---- Messages for operations that have not started
+
+// What is on the way still comes, so the bound is exceeded by what the transport holds.
+void Engine::hold_eager(int peer) {
+  if (std::ranges::find(held_, peer) != held_.end()) return;
+  held_.push_back(peer);
+  MessageHeader header{0, 0, 0, static_cast<uint16_t>(MessageKind::hold_eager), 0};
+  send_later(peer, header, {});
+}
+
+void Engine::resume_eager() {
+  std::erase_if(held_, [this](int peer) {
+    if (operations_.early_bytes(peer) > options_.early_bytes / 2) return false;
+    MessageHeader header{0, 0, 0, static_cast<uint16_t>(MessageKind::resume_eager), 0};
+    send_later(peer, header, {});
+    return true;
+  });
 }
 
 void Engine::on_complete(uint64_t token, Status status) {
@@ -116,7 +144,7 @@ void Engine::on_complete(uint64_t token, Status status) {
 void Engine::take_grant(int peer, const MessageHeader& header, std::span<const std::byte> payload) {
   Grant grant{0};
   std::memcpy(&grant, payload.data(), std::min(payload.size(), sizeof grant));
-  const auto most = static_cast<uint32_t>(transport_->limits().sgl.max_batch_wrs);
+  const auto most = static_cast<uint32_t>(transport_->toward(peer).limits().sgl.max_batch_wrs);
   if (grant.wrs < 1 || grant.wrs > most)
     return fail_peer(peer, error(SGLCOLL_ERR_PEER_FAILED, "rank {} grants {} requests: 1 to {} are possible",
                                  peer, grant.wrs, most));

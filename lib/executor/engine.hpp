@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.hpp"
@@ -39,6 +40,8 @@ struct Context {
 struct EngineOptions {
   int64_t eager_bytes = 4096;
   int64_t stream_bytes = 1 << 20;  // operations of this size write past the cache
+  // Kept from one peer for operations that have not started, before it has to wait.
+  int64_t early_bytes = 1 << 20;
   int64_t spin_ns = 20'000;
   int64_t timeout_ns = 0;  // 0: none
   // How long a failed operation waits for peers that may still write to its memory,
@@ -73,6 +76,10 @@ class Engine final : private TransportSink {
   void fail_peer(int world_rank, Status why);
   int active_operations() const { return static_cast<int>(operations_.active().size()); }
 
+  // Whether the peer takes payloads in messages that it has not asked for.
+  bool takes_eager(int peer) const { return no_eager_to_.empty() || !no_eager_to_.contains(peer); }
+  int64_t early_bytes(int peer) const { return operations_.early_bytes(peer); }
+
   // Sends a message that the caller does not wait with, now or when there is room; those to
   // one peer keep their order.
   void send_later(int peer, const MessageHeader& header, std::span<const std::byte> payload);
@@ -97,6 +104,8 @@ class Engine final : private TransportSink {
   void take_abandon(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   bool flush_outgoing();
   bool send_now(int peer, const MessageHeader& header, std::span<const std::byte> payload);
+  void hold_eager(int peer);
+  void resume_eager();
   void take_grant(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   bool post_granted();
   Post post_granted(int peer, const Granted& granted);
@@ -118,6 +127,8 @@ class Engine final : private TransportSink {
   std::unordered_map<int, std::deque<Granted>> granted_;
   size_t granted_count_ = 0;
   std::vector<std::pair<Transport*, RemoteMemory>> left_exposed_;
+  std::unordered_set<int> no_eager_to_;  // peers that keep too much of ours
+  std::vector<int> held_;                // peers of which we keep too much
   int64_t last_progress_ns_ = 0;
 };
 

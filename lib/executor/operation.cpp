@@ -17,6 +17,7 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& 
   edges_.resize(plan_->edges.size());
   edges_left_.resize(plan_->steps.size());
   dependencies_.resize(plan_->steps.size());
+  reduced_.resize(plan_->steps.size());
   packed_.reserve(plan_->edges.size());
   for (const Edge& edge : plan_->edges)
     packed_.push_back(Layout::run(0, edge.slice.length));
@@ -67,6 +68,7 @@ void Operation::start(uint32_t sequence) {
   for (size_t i = 0; i < plan_->steps.size(); ++i) {
     dependencies_[i] = plan_->steps[i].dependencies;
     edges_left_[i] = plan_->steps[i].edge_count;
+    reduced_[i] = 0;
   }
   for (EdgeState& edge : edges_) {
     edge.phase = EdgePhase::idle;
@@ -206,6 +208,8 @@ void Operation::deliver(int world_rank, const MessageHeader& header, std::span<c
     case MessageKind::abandoned: break;  // of an earlier failure
     case MessageKind::layout:
     case MessageKind::grant:
+    case MessageKind::hold_eager:
+    case MessageKind::resume_eager:
     case MessageKind::abandon: break;  // the engine's
     default: take_answer(edge, kind, payload); break;
   }
@@ -234,6 +238,7 @@ bool Operation::advance_edge(int edge) {
     case EdgePhase::reading: return post_batches(edge);
     case EdgePhase::posting_sends: return finish_sends(edge);
     case EdgePhase::posting_receives: return post_receives(edge);
+    case EdgePhase::streaming: return stream(edge);
     case EdgePhase::notifying: return notify(edge);
     case EdgePhase::answering: return send_answer(edge);
     case EdgePhase::releasing: return release_source(edge);

@@ -62,9 +62,19 @@ enum class EdgePhase : uint8_t {
   receiving,       // receive: fragments, or the peer's writes, are coming
   reading,         // receive: batches from the sender's memory
   posting_receives, // receive: receives are posted and granted, the peer sends into them
+  streaming,       // receive, operand: pieces are read and reduced in turn
   available,       // receive, operand: the bytes can be read in place (eager or mapped)
   releasing,       // receive: `fetched` to be sent
   done,
+};
+
+// An operand that is read piece by piece into two places in turn, so that each piece is
+// reduced while it is in the cache and the next one is on the way.
+struct Stream {
+  int64_t posted = 0;          // pieces of which all batches are posted
+  bool compiled = false;       // the batches of the next one
+  int64_t batches_posted = 0, batches_done = 0;
+  int64_t last_batch[2] = {};  // with which the piece in that place has landed
 };
 
 // One edge's progress. Early arrivals are kept here until the step starts.
@@ -83,9 +93,11 @@ struct EdgeState {
   int in_flight = 0;          // posted batches
   int64_t moved = 0;          // payload bytes
   int64_t batch_packed = 0;   // bytes of `batch` that one of the two ends packs
+  Path path = Path::read;     // streaming
   Offer offer{};
   RemoteMemory memory{};      // ours, exposed
   View in_place;              // available: where the operand's bytes are
+  Stream stream;
   Layout remote_layout;
   std::vector<std::byte> early;
   std::optional<BatchCompiler> compiler;
@@ -191,6 +203,7 @@ class Operation {
   bool try_map(int edge);
   void begin_read(int edge, Path path);
   void compile(int edge, Path path);
+  Post post_batch(int edge, const View& local);
   bool post_batches(int edge);
   void count_batch(int edge);
   void begin_ask(int edge, MessageKind kind);
@@ -211,7 +224,16 @@ class Operation {
 
   // reduce_step.cpp
   bool operands_ready(const PlanStep& step) const;
+  bool streams(const PlanStep& step) const;
   void try_reduce(int step);
+  int64_t readable_bytes(const PlanStep& step) const;
+  View operand_part(const PlanOperand& operand, int64_t from, int64_t bytes) const;
+  void reduce_part(const PlanStep& step, int64_t from, int64_t bytes);
+  bool worth_streaming(const Edge& edge) const;
+  int64_t piece_bytes() const;
+  View piece_place(int edge, int64_t piece, int64_t bytes) const;
+  void begin_stream(int edge, Path path);
+  bool stream(int edge);
   void reduce_by_user(const View& to, std::span<const View> sources);
 
   Engine& engine_;
@@ -228,6 +250,7 @@ class Operation {
   int steps_left_ = 0;
   std::vector<int> dependencies_;   // left, a step
   std::vector<int> edges_left_;     // not done, a step
+  std::vector<int64_t> reduced_;    // bytes, a step
   std::vector<EdgeState> edges_;
   std::vector<Layout> packed_;      // contiguous layout of each receiving edge's bytes
   std::vector<int> ready_;          // first in, first out; next_ready_ is the first

@@ -14,6 +14,10 @@ constexpr uint64_t kEdgeMask = (uint64_t{1} << kEdgeBits) - 1;
 constexpr uint64_t kSlotMask = (uint64_t{1} << kSlotBits) - 1;
 constexpr uint64_t kGenerationMask = (uint64_t{1} << (64 - kEdgeBits - kSlotBits)) - 1;
 
+int64_t kept_bytes(const MessageHeader& header) {
+  return static_cast<int64_t>(sizeof header) + header.bytes;
+}
+
 }  // namespace
 
 void OperationTable::add(Operation& operation) {
@@ -75,6 +79,9 @@ void OperationTable::keep_early(int peer, const MessageHeader& header,
   EarlyMessage& message =
       early_[bucket(header.context, header.sequence)].emplace_back(EarlyMessage{peer, header, {}, {}});
   ++early_count_;
+  const auto from = static_cast<size_t>(peer);
+  if (from >= early_bytes_.size()) early_bytes_.resize(from + 1);
+  early_bytes_[from] += kept_bytes(header);
   if (payload.size() <= kInlineBytes)
     std::copy(payload.begin(), payload.end(), message.inline_payload.begin());
   else
@@ -86,23 +93,34 @@ void OperationTable::deliver_early(Operation& operation) {
   const uint32_t context = operation.context().id, sequence = operation.sequence();
   std::vector<EarlyMessage>& kept = early_[bucket(context, sequence)];
   if (kept.empty()) return;
-  auto is_for_it = [&](const EarlyMessage& message) {
-    return message.header.context == context && message.header.sequence == sequence;
-  };
   // By index: delivering may bring the operation to its end, but keeps nothing new.
   for (size_t i = 0; i < kept.size() && operation.running(); ++i) {
-    if (!is_for_it(kept[i])) continue;
+    if (kept[i].header.context != context || kept[i].header.sequence != sequence) continue;
     const std::byte* payload =
         kept[i].payload.empty() ? kept[i].inline_payload.data() : kept[i].payload.data();
     operation.deliver(kept[i].peer, kept[i].header, {payload, kept[i].header.bytes});
   }
-  early_count_ -= std::erase_if(kept, is_for_it);
+  forget(kept, context, &sequence);
 }
 
 void OperationTable::forget_early(uint32_t context) {
-  for (std::vector<EarlyMessage>& kept : early_)
-    early_count_ -= std::erase_if(
-        kept, [&](const EarlyMessage& message) { return message.header.context == context; });
+  for (std::vector<EarlyMessage>& kept : early_) forget(kept, context, nullptr);
+}
+
+// Those of the context, or of one of its operations.
+void OperationTable::forget(std::vector<EarlyMessage>& kept, uint32_t context,
+                            const uint32_t* sequence) {
+  early_count_ -= std::erase_if(kept, [&](const EarlyMessage& message) {
+    if (message.header.context != context || (sequence && message.header.sequence != *sequence))
+      return false;
+    early_bytes_[static_cast<size_t>(message.peer)] -= kept_bytes(message.header);
+    return true;
+  });
+}
+
+int64_t OperationTable::early_bytes(int peer) const {
+  const auto from = static_cast<size_t>(peer);
+  return from < early_bytes_.size() ? early_bytes_[from] : 0;
 }
 
 }  // namespace sgl

@@ -43,6 +43,8 @@ class OperationTable {
   // Delivers and forgets what came early for the operation.
   void deliver_early(Operation& operation);
   void forget_early(uint32_t context);
+  // Of the messages that are kept, headers included.
+  int64_t early_bytes(int peer) const;
 
  private:
   static constexpr size_t kBuckets = 256;
@@ -53,6 +55,7 @@ class OperationTable {
     std::array<std::byte, kInlineBytes> inline_payload;
     std::vector<std::byte> payload;  // longer ones
   };
+  void forget(std::vector<EarlyMessage>& kept, uint32_t context, const uint32_t* sequence);
   static size_t bucket(uint32_t context, uint32_t sequence) {
     return (context * 37 + sequence) % kBuckets;
   }
@@ -64,6 +67,7 @@ class OperationTable {
   std::vector<uint32_t> free_slots_;
   std::array<std::vector<EarlyMessage>, kBuckets> early_;
   size_t early_count_ = 0;
+  std::vector<int64_t> early_bytes_;  // by peer, as far as any has come
 };
 
 }  // namespace sgl

@@ -135,8 +135,12 @@ bool Operation::try_map(int edge) {
 }
 
 void Operation::begin_read(int edge, Path path) {
-  edges_[edge].phase = EdgePhase::reading;
-  compile(edge, path);
+  if (worth_streaming(plan_->edges[edge])) {
+    begin_stream(edge, path);
+  } else {
+    edges_[edge].phase = EdgePhase::reading;
+    compile(edge, path);
+  }
   drive(edge);
 }
 
@@ -149,27 +153,31 @@ void Operation::compile(int edge, Path path) {
   state.batch_ready = false;
 }
 
+// Failed: the operation has failed.
+Post Operation::post_batch(int edge, const View& local) {
+  EdgeState& state = edges_[edge];
+  state.batch_ready = true;
+  ++state.in_flight;  // before posting: the completion may come at once
+  Post posted = transport(edge).post(world_peer(edge), state.batch, local, state.offer.memory,
+                                     OperationTable::token(*this, edge));
+  if (posted == Post::done) {
+    engine_.counters().bytes_direct +=
+        static_cast<uint64_t>(state.batch.bytes - packed_bytes(state.batch));
+    count_batch(edge);
+    return posted;
+  }
+  --state.in_flight;
+  if (posted == Post::failed)
+    fail_edge(edge, error(SGLCOLL_ERR_SYSTEM, "a batch could not be posted"));
+  return posted;
+}
+
 // Posts batches while there is room. False: some are left or in flight.
 bool Operation::post_batches(int edge) {
   EdgeState& state = edges_[edge];
-  const uint64_t token = OperationTable::token(*this, edge);
   const View local = view(plan_->edges[edge].slice);
-  while (state.batch_ready || state.compiler->next(&state.batch)) {
-    state.batch_ready = true;
-    ++state.in_flight;  // before posting: the completion may come at once
-    Post posted =
-        transport(edge).post(world_peer(edge), state.batch, local, state.offer.memory, token);
-    if (posted != Post::done) {
-      --state.in_flight;
-      if (posted == Post::failed) {
-        fail_edge(edge, error(SGLCOLL_ERR_SYSTEM, "a batch could not be posted"));
-        return true;
-      }
-      return false;
-    }
-    engine_.counters().bytes_direct += static_cast<uint64_t>(state.batch.bytes - packed_bytes(state.batch));
-    count_batch(edge);
-  }
+  while (state.batch_ready || state.compiler->next(&state.batch))
+    if (Post posted = post_batch(edge, local); posted != Post::done) return posted == Post::failed;
   if (state.in_flight > 0) return false;
   if (state.phase == EdgePhase::writing) {
     state.phase = EdgePhase::notifying;
@@ -193,9 +201,12 @@ void Operation::count_batch(int edge) {
 }
 
 void Operation::on_complete(int edge, Status status) {
-  --edges_[edge].in_flight;
+  EdgeState& state = edges_[edge];
+  --state.in_flight;
+  ++state.stream.batches_done;
   if (!status_.ok()) return finish_failed();
-  if (!status.ok()) fail_edge(edge, std::move(status));
+  if (!status.ok()) return fail_edge(edge, std::move(status));
+  if (state.phase == EdgePhase::streaming) try_reduce(plan_->edges[edge].step);
 }
 
 void Operation::begin_ask(int edge, MessageKind kind) {

@@ -1,4 +1,5 @@
 // Reduction steps: once every operand can be read, in one pass over them.
+#include <algorithm>
 #include <cstring>
 
 #include "executor/engine.hpp"
@@ -21,24 +22,28 @@ struct UserFunctionScope {
 bool in_user_function() { return inside_user_function; }
 
 bool Operation::operands_ready(const PlanStep& step) const {
-  for (int i = 0; i < step.edge_count; ++i)
-    if (edges_[step.first_edge + i].phase != EdgePhase::available) return false;
-  return true;
+  return readable_bytes(step) == step.slice.length;
 }
 
+bool Operation::streams(const PlanStep& step) const {
+  for (int i = 0; i < step.edge_count; ++i)
+    if (edges_[step.first_edge + i].phase == EdgePhase::streaming) return true;
+  return false;
+}
+
+// Reduces what can be read of all operands, and ends the step after the last of it.
 void Operation::try_reduce(int index) {
   const PlanStep& step = plan_->steps[index];
-  if (!operands_ready(step)) return;
-  if (step.slice.length > 0) {
-    sources_.clear();
-    for (int i = 0; i < step.operand_count; ++i) {
-      const PlanOperand& operand = plan_->operands[step.first_operand + i];
-      sources_.push_back(operand.edge < 0 ? view(operand.slice) : edges_[operand.edge].in_place);
-    }
-    View to = view(step.slice);
-    if (reduction_.user()) reduce_by_user(to, sources_);
-    else reduce(to, sources_, reduction_.kind, *reduction_.basic);
+  const int64_t readable = readable_bytes(step);
+  int64_t& reduced = reduced_[index];
+  while (reduced < readable) {
+    // Where an operand comes in pieces a part lies in one of them.
+    const int64_t left = readable - reduced;
+    const int64_t bytes = streams(step) ? std::min(piece_bytes(), left) : left;
+    reduce_part(step, reduced, bytes);
+    reduced += bytes;
   }
+  if (readable < step.slice.length) return;
   if (step.edge_count == 0) return finish_step(index);
   for (int i = 0; i < step.edge_count && live(); ++i) {
     int edge = step.first_edge + i;
@@ -48,8 +53,108 @@ void Operation::try_reduce(int index) {
       complete_edge(edge);
       continue;
     }
+    const bool is_polled = state.phase == EdgePhase::streaming;
+    if (is_polled) engine_.counters().bytes_received += static_cast<uint64_t>(step.slice.length);
     state.phase = EdgePhase::releasing;
-    drive(edge);
+    if (!is_polled) drive(edge);
+  }
+}
+
+// From the start, of every operand; -1: an operand has not come yet.
+int64_t Operation::readable_bytes(const PlanStep& step) const {
+  int64_t readable = step.slice.length;
+  for (int i = 0; i < step.edge_count; ++i) {
+    const EdgeState& state = edges_[step.first_edge + i];
+    if (state.phase == EdgePhase::streaming) {
+      int64_t pieces = state.stream.posted;
+      while (pieces > 0 && state.stream.last_batch[(pieces - 1) % 2] > state.stream.batches_done)
+        --pieces;
+      readable = std::min(readable, pieces * piece_bytes());
+    } else if (state.phase != EdgePhase::available) {
+      return -1;
+    }
+  }
+  return readable;
+}
+
+View Operation::operand_part(const PlanOperand& operand, int64_t from, int64_t bytes) const {
+  if (operand.edge < 0) return view(operand.slice).part(from, bytes);
+  const EdgeState& state = edges_[operand.edge];
+  if (state.phase != EdgePhase::streaming) return state.in_place.part(from, bytes);
+  return piece_place(operand.edge, from / piece_bytes(), bytes);
+}
+
+void Operation::reduce_part(const PlanStep& step, int64_t from, int64_t bytes) {
+  sources_.clear();
+  for (int i = 0; i < step.operand_count; ++i)
+    sources_.push_back(operand_part(plan_->operands[step.first_operand + i], from, bytes));
+  const View to = view(step.slice).part(from, bytes);
+  if (reduction_.user())
+    reduce_by_user(to, sources_);
+  else
+    reduce(to, sources_, reduction_.kind, *reduction_.basic);
+}
+
+// ---- Operands that come in pieces
+
+int64_t Operation::piece_bytes() const {
+  constexpr int64_t kPieceBytes = 256 << 10;  // a few fit the second-level cache
+  const int64_t element = reduction_.basic ? basic_info(*reduction_.basic).size : 1;
+  return kPieceBytes / element * element;
+}
+
+bool Operation::worth_streaming(const Edge& edge) const {
+  if (edge.operand < 0 || reduction_.user() || edge.slice.length <= piece_bytes()) return false;
+  // A place that the result only partly covers would be overwritten by it.
+  const Slice& to = plan_->steps[edge.step].slice;
+  const bool apart = edge.slice.buffer != to.buffer ||
+                     edge.slice.offset + edge.slice.length <= to.offset ||
+                     to.offset + to.length <= edge.slice.offset;
+  return apart || edge.slice == to;
+}
+
+// Two places in turn, or where the result will be if the operand lands there.
+View Operation::piece_place(int edge, int64_t piece, int64_t bytes) const {
+  const Edge& planned = plan_->edges[edge];
+  const bool in_result = planned.slice == plan_->steps[planned.step].slice;
+  return view(planned.slice).part((in_result ? piece : piece % 2) * piece_bytes(), bytes);
+}
+
+void Operation::begin_stream(int edge, Path path) {
+  EdgeState& state = edges_[edge];
+  const Edge& planned = plan_->edges[edge];
+  state.phase = EdgePhase::streaming;
+  state.stream = {};
+  state.path = path;
+  state.holds_source = true;
+  const bool in_result = planned.slice == plan_->steps[planned.step].slice;
+  const int64_t used = in_result ? planned.slice.length
+                                 : std::min(planned.slice.length, 2 * piece_bytes());
+  transport(edge).will_use(view(planned.slice).part(0, used));
+}
+
+// Reads as far ahead of the reduction as there are places. Ends when the step does.
+bool Operation::stream(int edge) {
+  EdgeState& state = edges_[edge];
+  const Edge& planned = plan_->edges[edge];
+  const int64_t piece = piece_bytes();
+  for (;;) {
+    const int64_t from = state.stream.posted * piece;
+    if (from >= std::min(planned.slice.length, reduced_[planned.step] + 2 * piece)) return false;
+    const int64_t bytes = std::min(piece, planned.slice.length - from);
+    const View place = piece_place(edge, state.stream.posted, bytes);
+    if (!state.stream.compiled) {
+      const TransportLimits& limits = transport(edge).limits();
+      state.compiler.emplace(place, remote_view(edge).part(from, bytes), shape_of(state.path),
+                             limits.sgl, transfer_rules(limits));
+      state.stream.compiled = true;
+    }
+    while (state.batch_ready || state.compiler->next(&state.batch)) {
+      if (Post posted = post_batch(edge, place); posted != Post::done) return posted == Post::failed;
+      ++state.stream.batches_posted;
+    }
+    state.stream.compiled = false;
+    state.stream.last_batch[state.stream.posted++ % 2] = state.stream.batches_posted;
   }
 }
 

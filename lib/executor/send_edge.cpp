@@ -21,7 +21,8 @@ bool Operation::send_first(int edge) {
     complete_edge(edge);
     return true;
   }
-  if (fits_in_message(transport(edge).limits(), engine_.options().eager_bytes, slice.length)) {
+  if (fits_in_message(transport(edge).limits(), engine_.options().eager_bytes, slice.length) &&
+      engine_.takes_eager(world_peer(edge))) {
     View payload = view(slice);
     if (send(edge, MessageKind::eager, &payload, slice.length) != Post::done) return false;
     engine_.counters().bytes_sent += static_cast<uint64_t>(slice.length);

@@ -19,6 +19,8 @@ enum class MessageKind : uint16_t {
   written,        // sender: all writes are done and visible
   layout,         // LayoutFragment and bytes of a serialised layout
   abandon,        // the operation has failed here: AbandonHead and the text why
+  hold_eager,     // too much has come for operations that have not started: only offer
+  resume_eager,   // that is over
   abandoned,      // answer: nothing of this edge is on the way from here any more
 };
 

@@ -25,9 +25,14 @@ int half_trips_of(Path path) {
     case Path::push:   // offer, answer, first fragment
     case Path::read:   // offer, read request, its answer
     case Path::write:  // offer, answer, write
+    case Path::send:   // offer, grant, send
       return 3;
   }
   return 1;
+}
+
+bool posts_here(const Transfer& transfer) {
+  return transfer.path == Path::send || transfer.sends == (transfer.path == Path::write);
 }
 
 double runs_in(const View& view) {
@@ -96,20 +101,26 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
   transfer.bytes = mine.view.length;
   transfer.path = choose_path(source, target);
   transfer.half_trips = half_trips_of(transfer.path);
-  count_messages(&transfer);
-  count_bytes(&transfer);
+  int64_t packed = 0;
+  bool packs_here = posts_here(transfer);
   switch (transfer.path) {
     case Path::read:
     case Path::read_lists:
-      count_requests(target.view, source.view, &transfer);
+      packed = count_requests(target.view, source.view, &transfer);
       break;
     case Path::write:
-      count_requests(source.view, target.view, &transfer);
+      packed = count_requests(source.view, target.view, &transfer);
+      break;
+    case Path::send:
+      packed = count_lists(source.view, target.view, &transfer);
+      packs_here = receiver_packs(query_.limits, target.view) != sends;
       break;
     default:
       break;
   }
-  const bool posts = sends == (transfer.path == Path::write);
+  const bool posts = posts_here(transfer);
+  count_messages(&transfer);
+  count_bytes(packed, packs_here, &transfer);
   count_registrations(mine, &transfer);
   predict(source, target, &transfer);
   if (!posts) {  // the other end's, counted for the times only
@@ -127,7 +138,7 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
   const bool mappable = limits.can_map && source.shared;
   const bool reachable = limits.registers_memory || limits.two_sided_lists || mappable;
   const Layout& layout = *source.view.layout;
-  if (!reachable || !runs_are_long(limits, layout, mappable) || !can_announce(layout))
+  if (!reachable || !worth_describing(limits, layout, mappable) || !can_announce(layout))
     return Path::push;
   return mappable ? Path::map : bulk_path(limits, target.view, source.view, reachable);
 }
@@ -144,6 +155,7 @@ void EdgeModel::count_messages(Transfer* transfer) const {
   const int64_t most = std::max<int64_t>(1, query_.limits.max_message_bytes);
   if (!transfer->sends) {
     messages = transfer->path == Path::eager ? 0 : 1;  // the answer to the offer
+    if (transfer->path == Path::send) messages += transfer->traffic.batches;  // grants
     return;
   }
   messages = 1;
@@ -151,19 +163,40 @@ void EdgeModel::count_messages(Transfer* transfer) const {
   if (transfer->path == Path::write) messages += 1;  // "written"
 }
 
-void EdgeModel::count_bytes(Transfer* transfer) const {
+void EdgeModel::count_bytes(int64_t packed, bool packs_here, Transfer* transfer) const {
   Traffic& traffic = transfer->traffic;
   (transfer->sends ? traffic.bytes_sent : traffic.bytes_received) = transfer->bytes;
-  if (transfer->path == Path::eager || transfer->path == Path::push)
+  if (transfer->path == Path::eager || transfer->path == Path::push) {
     traffic.bytes_packed = transfer->bytes;
-  else if (transfer->sends == (transfer->path == Path::write))
-    traffic.bytes_direct = transfer->bytes;
+    return;
+  }
+  if (packs_here) traffic.bytes_packed = packed;
+  if (transfer->sends == (transfer->path == Path::write))
+    traffic.bytes_direct = transfer->bytes - packed;
 }
 
-void EdgeModel::count_requests(const View& local, const View& remote, Transfer* transfer) const {
-  const CostModel& model = query_.time.transfer;
+int64_t EdgeModel::count_requests(const View& local, const View& remote,
+                                  Transfer* transfer) const {
   BatchCompiler compiler(local, remote, shape_of(transfer->path), query_.limits.sgl,
-                         transfer_rules());
+                         transfer_rules(query_.limits));
+  return count_batches(compiler, false, transfer);
+}
+
+// As Operation::compile_lists().
+int64_t EdgeModel::count_lists(const View& source, const View& target, Transfer* transfer) const {
+  const bool at_receiver = receiver_packs(query_.limits, target);
+  SglLimits limits = query_.limits.sgl;
+  if (at_receiver) std::swap(limits.max_send_sge, limits.max_recv_sge);
+  BatchCompiler compiler(at_receiver ? target : source, at_receiver ? source : target,
+                         shape_of(transfer->path), limits, transfer_rules(query_.limits));
+  return count_batches(compiler, at_receiver == transfer->sends, transfer);
+}
+
+int64_t EdgeModel::count_batches(BatchCompiler& compiler, bool turned_around,
+                                 Transfer* transfer) const {
+  const CostModel& model = query_.time.transfer;
+  const bool receives = transfer->path == Path::send && !transfer->sends;
+  int64_t packed = 0;
   Batch batch;
   Traffic& traffic = transfer->traffic;
   transfer->least_sges = INT32_MAX;
@@ -171,26 +204,29 @@ void EdgeModel::count_requests(const View& local, const View& remote, Transfer* 
     ++traffic.batches;
     traffic.work_requests += static_cast<int64_t>(batch.wrs.size());
     traffic.segments += static_cast<int64_t>(batch.local.size() + batch.remote.size());
-    for (const WorkRequest& request : batch.wrs) {
-      traffic.wqe_blocks += wqe_blocks(request.shape, request.local_count);
-      transfer->least_sges = std::min(transfer->least_sges, request.local_count);
-      transfer->most_sges = std::max(transfer->most_sges, request.local_count);
-    }
+    packed += packed_bytes(batch);
     transfer->descriptor_ns += predict_batch_ns(model, batch) - predict_packing_ns(model, batch) -
                                static_cast<double>(batch.bytes) * model.byte_ns;
     transfer->packing_ns += predict_packing_ns(model, batch);
+    if (turned_around) turn_around(&batch);
+    for (const WorkRequest& request : batch.wrs) {
+      traffic.wqe_blocks += receives ? receive_wqe_blocks(request.local_count)
+                                     : wqe_blocks(request.shape, request.local_count);
+      transfer->least_sges = std::min(transfer->least_sges, request.local_count);
+      transfer->most_sges = std::max(transfer->most_sges, request.local_count);
+    }
     if (transfer->requests.size() >= kRequestLines) continue;
     for (const RequestReport& report : explain_requests(batch, {.model = model}))
       if (transfer->requests.size() < kRequestLines) transfer->requests.push_back(report.text);
   }
+  return packed;
 }
 
 // As the transport does it: what is offered or asked for, and each batch's local range.
 void EdgeModel::count_registrations(const EdgeEnd& mine, Transfer* transfer) const {
   if (!query_.limits.registers_memory || mine.shared || transfer->path == Path::eager) return;
   const bool exposes = transfer->sends || transfer->path == Path::write;
-  const bool posts = transfer->sends == (transfer->path == Path::write);
-  const int64_t batches = posts ? transfer->traffic.batches : 0;
+  const int64_t batches = posts_here(*transfer) ? transfer->traffic.batches : 0;
   transfer->traffic.registrations = exposes + batches;
   const View& view = mine.view;
   const double range = predict_registration_ns(

@@ -66,8 +66,12 @@ class EdgeModel {
   Path choose_path(const EdgeEnd& source, const EdgeEnd& target);
   bool can_announce(const Layout& layout);
   void count_messages(Transfer* transfer) const;
-  void count_bytes(Transfer* transfer) const;
-  void count_requests(const View& local, const View& remote, Transfer* transfer) const;
+  void count_bytes(int64_t packed, bool packs_here, Transfer* transfer) const;
+  // Gives the bytes that one of the ends packs.
+  int64_t count_requests(const View& local, const View& remote, Transfer* transfer) const;
+  int64_t count_lists(const View& source, const View& target, Transfer* transfer) const;
+  // turned_around: this end posts the lists of the compiler's remote side.
+  int64_t count_batches(BatchCompiler& compiler, bool turned_around, Transfer* transfer) const;
   void count_registrations(const EdgeEnd& mine, Transfer* transfer) const;
   void predict(const EdgeEnd& source, const EdgeEnd& target, Transfer* transfer) const;
 

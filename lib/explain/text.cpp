@@ -85,7 +85,8 @@ std::string transfer_text(const Transfer& transfer, int index) {
   static constexpr const char* kHow[kPathCount] = {
       "inside the first message", "as fragments, on request",
       "by loads from the sender's memory", "by reads with lists on both sides",
-      "by reads of one range", "by writes to one range"};
+      "by reads of one range", "by writes to one range",
+      "by sends into posted receives"};
   text += kHow[static_cast<int>(transfer.path)];
   const Traffic& traffic = transfer.traffic;
   text += fmt::format(": {}, {}", bytes_text(transfer.bytes),

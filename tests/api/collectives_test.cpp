@@ -75,5 +75,28 @@ TEST_P(AtRankCount, EveryDataPath) {
 INSTANTIATE_TEST_SUITE_P(Ranks, AtRankCount, testing::ValuesIn(kRankCounts),
                          [](const auto& ranks) { return "Of" + std::to_string(ranks.param); });
 
+// Operands that are read and reduced piece by piece.
+TEST(LongReductions, EveryAlgorithm) {
+  constexpr int64_t kCount = 200'003;
+  setenv("SGLCOLL_SHM_PATH", "cma", 1);
+  for (const Builder& builder : all_builders()) {
+    const std::string collective = collective_name(builder.collective);
+    for (const NamedCheck& named : kChecks) {
+      if (named.collective != collective || collective.find("reduce") == std::string::npos) continue;
+      const std::string forced = collective + "=" + builder.name;
+      SCOPED_TRACE(forced);
+      setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);
+      for (int size : {2, 3, 4}) {
+        if (!supported(builder, size)) continue;
+        on_world(size, [&](sglcoll_comm world) {
+          ASSERT_OK(named.check(world, {"int32", SGLCOLL_INT32, 1}, kCount));
+        });
+      }
+    }
+  }
+  unsetenv("SGLCOLL_ALGORITHM");
+  unsetenv("SGLCOLL_SHM_PATH");
+}
+
 }  // namespace
 }  // namespace sgl::test

@@ -5,6 +5,7 @@
 #include "sgl/copy.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -143,6 +144,71 @@ TEST(Shapes, packing_copies_only_the_runs_below_the_limit) {
   EXPECT_EQ(moved.direct, 16u * 4096);
 }
 
+// ---- Operands that come in pieces
+
+// Rank 0 reduces its own bytes with those of rank 1, which it reads, and of rank 2, which
+// come as `other` says. in_result: the bytes of rank 1 land where the sum will be.
+void reduce_three(const Layout& other, int64_t bytes, uint64_t seed, bool in_result) {
+  SimSetup setup;
+  setup.ranks = 3;
+  setup.plan = {.seed = seed, .busy_probability = 0.2, .delay_probability = 0.2};
+  SimEngines engines(setup);
+  const Layout run = Layout::run(0, bytes);
+  Memory sources[] = {{run, seed}, {run, seed + 1}, {other, seed + 2}};
+  Memory target(run, 9);
+  Problem problem;
+  problem.collective = Collective::reduce;
+  problem.size = 3;
+  const Schedule at_root{"sum", 1, {bytes, bytes}, [bytes, in_result](Round& round) {
+                           const Buffer landing = in_result ? kRecv : kFirstTemp;
+                           const Operand operands[] = {{{kSend, 0, bytes}},
+                                                       {{landing, 0, bytes}, 1, 5},
+                                                       {{kFirstTemp + 1, 0, bytes}, 2, 5}};
+                           round.reduce({kRecv, 0, bytes}, operands);
+                         }};
+  const Schedule elsewhere{"sum", 1, {}, [bytes](Round& round) { round.send(0, 5, {kSend, 0, bytes}); }};
+  Reduction sum;
+  sum.kind = OpKind::sum;
+  sum.basic = Basic::uint32;
+  sum.element_bytes = sum.element_extent = sizeof(uint32_t);
+  sum.element_layout = Layout::run(0, sizeof(uint32_t));
+  std::unique_ptr<Operation> operations[3];
+  for (size_t rank = 0; rank < 3; ++rank) {
+    problem.rank = static_cast<int>(rank);
+    auto plan = std::make_shared<Plan>(problem, rank == 0 ? at_root : elsewhere);
+    operations[rank] = std::make_unique<Operation>(*engines.engines[rank], plan, *engines.contexts[rank][0]);
+    operations[rank]->bind(sources[rank].binding(), target.binding(), sum);
+  }
+  for (uint32_t run_number = 0; run_number < 2; ++run_number) {
+    target.bytes.assign(target.bytes.size(), std::byte{1});
+    for (auto& operation : operations) operation->start(run_number);
+    engines.run_until([&] {
+      return std::ranges::none_of(operations, [](const auto& operation) { return operation->running(); });
+    });
+    std::vector<std::byte> payloads[] = {sources[0].payload(), sources[1].payload(), sources[2].payload()};
+    for (size_t at = 0; at < static_cast<size_t>(bytes); at += sizeof(uint32_t)) {
+      uint32_t expected = 0, result = 0, value = 0;
+      for (const std::vector<std::byte>& payload : payloads) {
+        std::memcpy(&value, &payload[at], sizeof value);
+        expected += value;
+      }
+      std::memcpy(&result, &target.bytes[at], sizeof result);
+      ASSERT_EQ(result, expected) << "at byte " << at;
+    }
+    EXPECT_EQ(engines.engines[0]->counters().bytes_received, (run_number + 1) * 2 * static_cast<uint64_t>(bytes));
+  }
+}
+
+TEST(Pieces, are_reduced_in_order_whatever_the_other_operands_do) {
+  for (int64_t bytes : {(256 << 10) + 4, 1 << 20, (1 << 20) + 300 * 1024}) {
+    SCOPED_TRACE(testing::Message() << bytes << " bytes");
+    for (bool in_result : {false, true}) {
+      reduce_three(Layout::run(0, bytes), bytes, 1, in_result);
+      reduce_three(strided(bytes % 4096 == 0 ? 4096 : 4, bytes), bytes, 2, in_result);
+    }
+  }
+}
+
 // ---- The order of posted sends
 
 // Both ranks send each other messages of several operations at once, over queues that hold
@@ -200,6 +266,54 @@ TEST(PostedSends, keep_the_order_of_grants_under_pressure) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     exchange_under_pressure(seed);
   }
+}
+
+// ---- Early arrivals
+
+TEST(EarlyMessages, are_bounded_and_wait_at_the_sender) {
+  SimSetup setup;
+  setup.engine.early_bytes = 16 << 10;
+  setup.queues.control = {4, 4096};
+  SimEngines engines(setup);
+  constexpr int64_t kEach = 4096;
+  constexpr int kOperations = 64;
+  struct Side {
+    Memory source, target;
+    std::unique_ptr<Operation> operations[2];
+  };
+  std::vector<Side> sides;
+  for (int i = 0; i < kOperations; ++i) {
+    sides.push_back({{Layout::run(0, kEach), static_cast<uint64_t>(i)}, {strided(64, kEach), 99}, {}});
+    for (size_t rank = 0; rank < 2; ++rank)
+      sides.back().operations[rank] =
+          make_exchange(*engines.engines[rank], *engines.contexts[rank][0], 2,
+                        one_message(rank == 0, 1 - static_cast<int>(rank), kEach));
+  }
+  for (Side& side : sides)
+    for (auto& operation : side.operations) operation->bind(side.source.binding(), side.target.binding(), {});
+  auto start = [&](int i, size_t rank) { sides[static_cast<size_t>(i)].operations[rank]->start(static_cast<uint32_t>(i)); };
+  auto sent = [&] { return engines.engines[0]->counters().bytes_sent / kEach; };
+  // Rank 0 runs ahead by all but one.
+  for (int i = 0; i + 1 < kOperations; ++i) {
+    start(i, 0);
+    for (int turn = 0; turn < 20; ++turn)
+      for (auto& engine : engines.engines) engine->progress();
+  }
+  EXPECT_FALSE(engines.engines[0]->takes_eager(1));
+  const int64_t on_the_way = setup.queues.control.slots * (kEach + 16);
+  const int64_t offers = kOperations * (16 + 40);
+  EXPECT_LE(engines.engines[1]->early_bytes(0), setup.engine.early_bytes + on_the_way + offers);
+  EXPECT_LT(sent(), 16u);
+  for (int i = 0; i + 1 < kOperations; ++i) start(i, 1);
+  engines.run_until([&] { return engines.engines[0]->active_operations() + engines.engines[1]->active_operations() == 0; });
+  EXPECT_EQ(engines.engines[1]->early_bytes(0), 0);
+  engines.run_until([&] { return engines.engines[0]->takes_eager(1); });
+  // The last one needs no answer again.
+  start(kOperations - 1, 0);
+  engines.run_until([&] { return engines.engines[0]->active_operations() == 0; });
+  start(kOperations - 1, 1);
+  engines.run_until([&] { return engines.engines[1]->active_operations() == 0; });
+  for (Side& side : sides) EXPECT_EQ(side.source.payload(), side.target.payload());
 }
 
 // ---- Failure

@@ -24,7 +24,10 @@ SimEngines::SimEngines(const SimSetup& setup)
       meet.arrive_and_wait();
       return Status();
     };
-    auto made = connect_rc({rank, setup.ranks, gather},
+    std::vector<int> peers;
+    for (int peer = 0; peer < setup.ranks; ++peer)
+      if (peer != rank) peers.push_back(peer);
+    auto made = connect_rc({rank, setup.ranks, peers, gather},
                            std::make_unique<SimDevice>(fabric, rank, setup.limits), setup.queues);
     EXPECT_TRUE(made.ok()) << made.status().text();
     if (made.ok()) transports[static_cast<size_t>(rank)] = made.take();
