@@ -112,6 +112,36 @@ sglcoll_status check_allgather(sglcoll_comm comm, const TypeCase& type, int64_t 
   return SGLCOLL_OK;
 }
 
+void check_many_allgathers(sglcoll_comm comm, int operations, int64_t count) {
+  const int rank = rank_of(comm), size = size_of(comm);
+  sglcoll_type type = nullptr;
+  constexpr int64_t kValues = 2 * 300;  // in runs that bulk transfers take
+  ASSERT_OK(sglcoll_type_vector(2, kValues / 2, kValues, SGLCOLL_INT32, &type));
+  ASSERT_OK(sglcoll_type_commit(&type));
+  std::vector<TypedBuffer> sent, received;
+  std::vector<sglcoll_request> requests(static_cast<size_t>(operations), nullptr);
+  for (int i = 0; i < operations; ++i) {
+    sent.emplace_back(type, count);
+    received.emplace_back(type, count * size);
+  }
+  for (int i = 0; i < operations; ++i) {
+    const auto at = static_cast<size_t>(i);
+    sent[at].fill(contribution(rank, i, count * kValues));
+    ASSERT_OK(sglcoll_iallgather(sent[at].address(), count, type, received[at].address(), count,
+                                 type, comm, &requests[at]));
+  }
+  EXPECT_OK(sglcoll_waitall(operations, requests.data()));
+  for (int i = 0; i < operations; ++i) {
+    Values expected;
+    for (int from = 0; from < size; ++from) {
+      Values part = contribution(from, i, count * kValues);
+      expected.insert(expected.end(), part.begin(), part.end());
+    }
+    EXPECT_EQ(received[static_cast<size_t>(i)].values(), expected) << "operation " << i;
+  }
+  EXPECT_OK(sglcoll_type_free(&type));
+}
+
 sglcoll_status check_allgatherv(sglcoll_comm comm, const TypeCase& type, int64_t count) {
   int rank = rank_of(comm), size = size_of(comm);
   std::vector<int64_t> counts = uneven_counts(size, count);

@@ -27,6 +27,9 @@ sglcoll_status check_scatter(sglcoll_comm comm, const TypeCase& type, int64_t co
 sglcoll_status check_scatterv(sglcoll_comm comm, const TypeCase& type, int64_t count);
 sglcoll_status check_barrier(sglcoll_comm comm, const TypeCase& type, int64_t count);
 
+// `operations` allgathers of strided elements at once, each with its own buffers.
+void check_many_allgathers(sglcoll_comm comm, int operations, int64_t count);
+
 struct NamedCheck {
   const char* collective;
   CollectiveCheck check;

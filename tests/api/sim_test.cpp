@@ -65,6 +65,14 @@ TEST_P(OnSimRanks, EveryAlgorithm) {
   }
 }
 
+TEST_P(OnSimRanks, MoreOperationsThanQueuesHold) {
+  setenv("SGLCOLL_QUEUE_REQUESTS", "3", 1);
+  setenv("SGLCOLL_MESSAGE_SLOTS", "1", 1);
+  on_threads(GetParam(), [](sglcoll_comm world) { check_many_allgathers(world, 200, 2); });
+  unsetenv("SGLCOLL_QUEUE_REQUESTS");
+  unsetenv("SGLCOLL_MESSAGE_SLOTS");
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, OnSimRanks, testing::ValuesIn(kThreadCounts),
                          [](const auto& ranks) { return "Of" + std::to_string(ranks.param); });
 

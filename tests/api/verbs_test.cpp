@@ -47,6 +47,16 @@ TEST_P(OnVerbs, DefaultAlgorithms) {
   on_world(GetParam(), body, SGLCOLL_THREAD_SINGLE, kPatience);
 }
 
+TEST_P(OnVerbs, MoreOperationsThanQueuesHold) {
+  setenv("SGLCOLL_QUEUE_REQUESTS", "3", 1);
+  setenv("SGLCOLL_MESSAGE_SLOTS", "1", 1);
+  on_world(
+      GetParam(), [](sglcoll_comm world) { check_many_allgathers(world, 200, 2); },
+      SGLCOLL_THREAD_SINGLE, kPatience);
+  unsetenv("SGLCOLL_QUEUE_REQUESTS");
+  unsetenv("SGLCOLL_MESSAGE_SLOTS");
+}
+
 bool supported(const Builder& builder, int size) {
   Problem problem;
   problem.collective = builder.collective;

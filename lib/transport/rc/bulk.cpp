@@ -82,6 +82,17 @@ Result<Post> BulkChannel::post_requests(const Batch& batch, const View& local,
   return Post::done;
 }
 
+Status BulkChannel::probe() {
+  if (!sends_.in_flight.empty() || sends_.free_wrs < 1 || sends_.share.free_completions < 1)
+    return {};
+  const SendRequest nothing{kLast, SendKind::write, true, {}, 0, 0};
+  SGL_TRY(device_.post_send(qp_, {&nothing, 1}));
+  --sends_.free_wrs;
+  --sends_.share.free_completions;
+  sends_.in_flight.push_back({kNoToken, 1, 0, {}, nullptr, {}});
+  return {};
+}
+
 Result<Post> BulkChannel::post_receive(const Batch& batch, const View& local, uint64_t token) {
   const int wrs = static_cast<int>(batch.wrs.size());
   InFlight item{token, wrs, wrs, {}, nullptr, {}};

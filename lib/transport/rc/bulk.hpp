@@ -50,6 +50,9 @@ class BulkChannel {
                     uint64_t token);
   Result<Post> post_send(const Batch& batch, const View& local, uint64_t token);
   Result<Post> post_receive(const Batch& batch, const View& local, uint64_t token);
+  // A write of nothing when nothing is on the way: its failure shows that the peer is gone.
+  // Its completion has kNoToken.
+  Status probe();
   // A completion of the QP: the batch that it ends, if it does.
   std::optional<Finished> completed(const DeviceCompletion& completion);
 

@@ -157,6 +157,8 @@ class Device {
   virtual Result<int> poll(std::span<DeviceCompletion> completions) = 0;
   // A QP whose other end has gone, each once. What that end had sent before can be polled.
   virtual std::optional<QpNumber> poll_disconnected() = 0;
+  // Whether a peer's end is noticed only by a request to it.
+  virtual bool needs_probes() const { return false; }
   // Sleeps until there may be something to poll, at most max_ns.
   virtual void wait(int64_t max_ns) = 0;
   // As Transport's.

@@ -1,5 +1,6 @@
 #include "transport/rc/rc_transport.hpp"
 
+#include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "sgl/cost_model.hpp"
 
@@ -193,7 +194,7 @@ int RcTransport::handle(DeviceCompletion& completion, TransportSink& sink) {
     end(*owner.peer, Stage::ending,
         error(SGLCOLL_ERR_PEER_FAILED, "the connection to rank {} is broken: {}", owner.peer->rank,
               text));
-  if (!finished) return 0;
+  if (!finished || finished->token == kNoToken) return 0;
   sink.on_complete(finished->token, std::move(finished->status));
   return 1;
 }
@@ -227,6 +228,21 @@ void RcTransport::note_disconnected() {
   }
 }
 
+// Whoever waits may wait for a peer that is gone, and would hear nothing of it.
+void RcTransport::probe_peers() {
+  constexpr int64_t kPeriodNs = 500'000'000;
+  constexpr size_t kPeersAtOnce = 64;
+  const int64_t now = now_ns();
+  if (!device_->needs_probes() || now - probed_at_ns_ < kPeriodNs) return;
+  probed_at_ns_ = now;
+  for (size_t i = 0; i < std::min(kPeersAtOnce, peer_ranks_.size()); ++i) {
+    Peer& peer = peers_[static_cast<size_t>(peer_ranks_[next_probed_++ % peer_ranks_.size()])];
+    if (peer.stage != Stage::alive) continue;
+    if (Status status = peer.bulk->probe(); !status.ok())
+      end(peer, Stage::ending, std::move(status));
+  }
+}
+
 void RcTransport::end(Peer& peer, Stage stage, Status why) {
   if (peer.stage != Stage::alive) return;
   peer.stage = stage;
@@ -255,11 +271,13 @@ int RcTransport::bury(TransportSink& sink, bool all_polled) {
 }
 
 void RcTransport::wait(int64_t max_ns) {
+  probe_peers();
   if (max_ns <= 0 || ending_ > 0 || !refused_.empty()) return;
   device_->wait(max_ns);
 }
 
 bool RcTransport::prepare_wait(std::vector<int>* descriptors) {
+  probe_peers();
   return device_->prepare_wait(descriptors) && ending_ == 0 && refused_.empty();
 }
 

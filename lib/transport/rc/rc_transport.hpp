@@ -101,6 +101,7 @@ class RcTransport final : public Transport {
   Status open();
   Status open_completion_queue();
   void note_disconnected();
+  void probe_peers();
   int handle(DeviceCompletion& completion, TransportSink& sink);
   int handle_control(Peer& peer, DeviceCompletion& completion, TransportSink& sink);
   int deliver_refused(TransportSink& sink);
@@ -119,6 +120,8 @@ class RcTransport final : public Transport {
   std::array<DeviceCompletion, kPolledAtOnce> polled_;
   std::vector<BulkChannel::Finished> refused_, delivering_;
   int ending_ = 0;  // peers that are ending or doomed
+  int64_t probed_at_ns_ = 0;
+  size_t next_probed_ = 0;  // in peer_ranks_
 };
 
 // All ranks but one.

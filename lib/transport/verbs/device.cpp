@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 
 namespace sgl {
 namespace {
@@ -38,6 +39,15 @@ uint32_t draw_packet_sequence() {
   return random() & kPacketSequenceBits;
 }
 
+// Then a parent keeps its registered pages, and nothing has to be done. Else libibverbs hides
+// them from children, which tears mappings apart.
+bool kernel_copies_pinned_pages() {
+  utsname kernel{};
+  int version = 0, patch = 0;
+  if (uname(&kernel) != 0 || sscanf(kernel.release, "%d.%d", &version, &patch) != 2) return false;
+  return version > 5 || (version == 5 && patch >= 12);
+}
+
 std::string limit_text(rlim_t limit) {
   return limit == RLIM_INFINITY ? "unlimited" : fmt::format("{} bytes", limit);
 }
@@ -55,9 +65,9 @@ void RequestRing<Wr>::open(int requests, int sges) {
 // ---- Port
 
 Result<std::unique_ptr<Device>> VerbsDevice::open(const VerbsWishes& wishes, int rank) {
-  // Before the first region. A kernel that copies pinned pages at fork needs nothing.
-  static const int fork_failure = ibv_fork_init();
-  if (fork_failure != 0 && ibv_is_fork_initialized() == IBV_FORK_DISABLED)
+  // Before the first region.
+  static const int fork_failure = kernel_copies_pinned_pages() ? 0 : ibv_fork_init();
+  if (fork_failure != 0)
     return error(SGLCOLL_ERR_SYSTEM, "rank {}: registered memory cannot be kept through a fork: {}",
                  rank, strerror(fork_failure));
   Result<std::vector<PortEntry>> ports = discover_ports();

@@ -66,6 +66,7 @@ class VerbsDevice final : public Device {
   Status post_receive(QpNumber qp, const ReceiveRequest& request) override;
   Result<int> poll(std::span<DeviceCompletion> completions) override;
   std::optional<QpNumber> poll_disconnected() override;
+  bool needs_probes() const override { return true; }
   void wait(int64_t max_ns) override;
   bool prepare_wait(std::vector<int>* descriptors) override;
   void finish_wait() override;
