@@ -145,7 +145,7 @@ Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Opera
     return {};
   }
   if (form == Form::nonblocking) SGL_TRY(communicator->start(*operation));
-  collect_freed(world);
+  collect_freed(*communicator->world());
   const bool persistent = form == Form::persistent;
   const uint32_t id = persistent ? communicator->next_persistent_id() : 0;
   if (user_type) keep_type(user_type);
