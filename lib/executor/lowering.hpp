@@ -38,6 +38,10 @@ bool worth_describing(const TransportLimits& limits, const Layout& layout, bool 
 // Path::send: which end's side may have packed SGEs. At the receiver, `local` as above.
 bool receiver_packs(const TransportLimits& limits, const View& local);
 
+// Operands of reductions that are read come in pieces of this size, less what is no whole
+// element: a few fit the second-level cache.
+inline constexpr int64_t kOperandPieceBytes = 256 << 10;
+
 // The shape of the batches of read_lists, read, write and send.
 TransferShape shape_of(Path path);
 // The rules that these batches are compiled by.

@@ -98,9 +98,8 @@ void Operation::reduce_part(const PlanStep& step, int64_t from, int64_t bytes) {
 // ---- Operands that come in pieces
 
 int64_t Operation::piece_bytes() const {
-  constexpr int64_t kPieceBytes = 256 << 10;  // a few fit the second-level cache
   const int64_t element = reduction_.basic ? basic_info(*reduction_.basic).size : 1;
-  return kPieceBytes / element * element;
+  return kOperandPieceBytes / element * element;
 }
 
 bool Operation::worth_streaming(const Edge& edge) const {

@@ -73,7 +73,7 @@ EdgeModel::Phase EdgeModel::phase_of(const View& view) {
 
 int EdgeModel::move(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs) {
   const Key key{sends,          mine.shared, theirs.shared, phase_of(mine.view), phase_of(theirs.view),
-                mine.view.length};
+                mine.view.length, mine.piece_bytes};
   auto [found, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
   if (is_new) transfers_.push_back(compile(sends, mine, theirs));
   return found->second;
@@ -106,7 +106,7 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
   switch (transfer.path) {
     case Path::read:
     case Path::read_lists:
-      packed = count_requests(target.view, source.view, &transfer);
+      packed = count_pieces(source.view, target, &transfer);
       break;
     case Path::write:
       packed = count_requests(source.view, target.view, &transfer);
@@ -182,6 +182,19 @@ int64_t EdgeModel::count_requests(const View& local, const View& remote,
   return count_batches(compiler, false, transfer);
 }
 
+// As Operation::stream().
+int64_t EdgeModel::count_pieces(const View& source, const EdgeEnd& target,
+                                Transfer* transfer) const {
+  const int64_t length = source.length;
+  const int64_t piece = target.piece_bytes > 0 ? target.piece_bytes : length;
+  int64_t packed = 0;
+  for (int64_t from = 0; from < length; from += piece) {
+    const int64_t bytes = std::min(piece, length - from);
+    packed += count_requests(target.view.part(from, bytes), source.part(from, bytes), transfer);
+  }
+  return packed;
+}
+
 // As Operation::compile_lists().
 int64_t EdgeModel::count_lists(const View& source, const View& target, Transfer* transfer) const {
   const bool at_receiver = receiver_packs(query_.limits, target);
@@ -199,7 +212,7 @@ int64_t EdgeModel::count_batches(BatchCompiler& compiler, bool turned_around,
   int64_t packed = 0;
   Batch batch;
   Traffic& traffic = transfer->traffic;
-  transfer->least_sges = INT32_MAX;
+  if (transfer->least_sges == 0) transfer->least_sges = INT32_MAX;
   while (compiler.next(&batch)) {
     ++traffic.batches;
     traffic.work_requests += static_cast<int64_t>(batch.wrs.size());

@@ -17,6 +17,7 @@ namespace sgl {
 struct EdgeEnd {
   View view;
   bool shared = false;  // memory of sglcoll_mem_alloc
+  int64_t piece_bytes = 0;  // of an operand that is read piece by piece; 0: whole
 };
 
 // How edges of one kind move. Traffic is this end's, the times are of both ends.
@@ -55,7 +56,7 @@ class EdgeModel {
   struct Key {
     bool sends, my_memory_shared, their_memory_shared;
     Phase mine, theirs;
-    int64_t bytes;
+    int64_t bytes, piece_bytes;
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
@@ -69,6 +70,7 @@ class EdgeModel {
   void count_bytes(int64_t packed, bool packs_here, Transfer* transfer) const;
   // Gives the bytes that one of the ends packs.
   int64_t count_requests(const View& local, const View& remote, Transfer* transfer) const;
+  int64_t count_pieces(const View& source, const EdgeEnd& target, Transfer* transfer) const;
   int64_t count_lists(const View& source, const View& target, Transfer* transfer) const;
   // turned_around: this end posts the lists of the compiler's remote side.
   int64_t count_batches(BatchCompiler& compiler, bool turned_around, Transfer* transfer) const;

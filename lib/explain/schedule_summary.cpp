@@ -88,7 +88,7 @@ class Walker {
         summary_.reduced_bytes += step.slice.length * (static_cast<int64_t>(operands.size()) - 1);
         for (const Operand& operand : operands)
           if (operand.incoming() && operand.slice.length > 0)
-            add_edge(false, operand.peer, operand.tag, operand.slice, &line);
+            add_edge(false, operand.peer, operand.tag, operand.slice, &line, true);
         break;
       }
     }
@@ -100,8 +100,9 @@ class Walker {
     }
   }
 
-  void add_edge(bool sends, int peer, uint32_t tag, const Slice& slice, StepLine* line) {
-    const int index = is_signal(slice) ? edges_.signal(sends) : transfer_of(sends, peer, tag, slice);
+  void add_edge(bool sends, int peer, uint32_t tag, const Slice& slice, StepLine* line,
+                bool operand = false) {
+    const int index = is_signal(slice) ? edges_.signal(sends) : transfer_of(sends, peer, tag, slice, operand);
     const Transfer& transfer = edges_.transfers()[static_cast<size_t>(index)];
     summary_.traffic += transfer.traffic;
     ++summary_.edges;
@@ -133,7 +134,7 @@ class Walker {
     }
   };
 
-  int transfer_of(bool sends, int peer, uint32_t tag, const Slice& slice) {
+  int transfer_of(bool sends, int peer, uint32_t tag, const Slice& slice, bool operand) {
     const OwnKey key{sends, slice.buffer, slice.length};
     if (peers_.steps_looked_at() > kPeerSteps) {
       auto known = like_.find(key);
@@ -142,7 +143,8 @@ class Walker {
         return known->second;
       }
     }
-    const EdgeEnd mine = end_of(slice, mine_, schedule_.temp_bytes);
+    EdgeEnd mine = end_of(slice, mine_, schedule_.temp_bytes);
+    if (operand) mine.piece_bytes = kOperandPieceBytes;
     const std::optional<Slice> found = peers_.find(peer, tag, !sends, round_.number());
     int index = 0;
     if (found) {
