@@ -3,8 +3,10 @@
 #include "api/oracle.hpp"
 #include "collectives/builder.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 
 namespace sgl::test {
 namespace {
@@ -12,9 +14,10 @@ namespace {
 // The processor of a test machine is emulated.
 constexpr std::chrono::seconds kPatience{300};
 
-void check_everything(sglcoll_comm world, CollectiveCheck check, std::vector<int64_t> counts) {
+void check_everything(sglcoll_comm world, CollectiveCheck check, std::vector<int64_t> counts,
+                      size_t most_types = SIZE_MAX) {
   std::vector<TypeCase> types = int32_types();
-  for (const TypeCase& type : types) {
+  for (const TypeCase& type : std::span(types).first(std::min(most_types, types.size()))) {
     for (int64_t count : counts) {
       SCOPED_TRACE(type.name + " count " + std::to_string(count));
       ASSERT_OK(check(world, type, count));
@@ -75,7 +78,7 @@ TEST_P(OnVerbs, EveryAlgorithm) {
       const std::string forced = std::string(collective) + "=" + builder.name;
       SCOPED_TRACE(forced);
       setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);
-      auto body = [&](sglcoll_comm world) { check_everything(world, named.check, {3, 2000}); };
+      auto body = [&](sglcoll_comm world) { check_everything(world, named.check, {2000}, 3); };
       on_world(GetParam(), body, SGLCOLL_THREAD_SINGLE, kPatience);
     }
   }
