@@ -27,7 +27,9 @@ const std::set<std::string> kAnyValueIsGood = {
     "sglcoll_comm_split_node.key",
     "sglcoll_init.options",  // NULL and its fields: rows named options->...
     "sglcoll_type_describe.text_bytes",
-    "sglcoll_type_describe.needed_bytes"};
+    "sglcoll_type_describe.needed_bytes",
+    "sglcoll_explain_request.text_bytes",
+    "sglcoll_explain_request.needed_bytes"};
 
 bool names_parameter(const Row& row, const std::string& parameter) {
   const std::string& said = row.argument;

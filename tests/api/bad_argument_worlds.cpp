@@ -123,6 +123,18 @@ void add_communicators(Table* table) {
       [](Site& s) { return sglcoll_mem_free(s.comm, s.send.data()); });
   add("sglcoll_mem_free", "memory", "0x", SGLCOLL_ERR_ARG,
       [](Site& s) { return sglcoll_mem_free(s.comm, static_cast<char*>(s.shared) + 64); });
+  add_bad_comms(table, "sglcoll_mem_register",
+                [](auto comm, Site& s) { return sglcoll_mem_register(comm, s.send.data(), 8); });
+  add("sglcoll_mem_register", "memory", "NULL", SGLCOLL_ERR_ARG,
+      [](Site& s) { return sglcoll_mem_register(s.comm, nullptr, 8); });
+  add("sglcoll_mem_register", "bytes", "0", SGLCOLL_ERR_ARG,
+      [](Site& s) { return sglcoll_mem_register(s.comm, s.send.data(), 0); });
+  add("sglcoll_mem_register", "bytes", "18446744073709551615", SGLCOLL_ERR_ARG,
+      [](Site& s) { return sglcoll_mem_register(s.comm, s.send.data(), SIZE_MAX); });
+  add_bad_comms(table, "sglcoll_mem_deregister",
+                [](auto comm, Site& s) { return sglcoll_mem_deregister(comm, s.send.data()); });
+  add("sglcoll_mem_deregister", "memory", "0x", SGLCOLL_ERR_ARG,
+      [](Site& s) { return sglcoll_mem_deregister(s.comm, s.send.data()); });
   add_bad_comms(table, "sglcoll_counters_get",
                 [](auto comm, Site& s) { return sglcoll_counters_get(comm, &s.outputs.counters); });
   add("sglcoll_counters_get", "counters", "NULL", SGLCOLL_ERR_ARG,
@@ -223,6 +235,16 @@ void add_request_rows(Table* table) {
       [](Site& s) { return sglcoll_test(&s.running, nullptr); });
   add("sglcoll_test", "request", "freed", SGLCOLL_ERR_REQUEST,
       [](Site& s) { return sglcoll_test(&s.freed_request, &s.outputs.number); });
+  auto explain = [](sglcoll_request request, Site& s) {
+    return sglcoll_explain_request(request, s.outputs.text, 8, &s.outputs.needed);
+  };
+  add("sglcoll_explain_request", "request", "NULL", SGLCOLL_ERR_REQUEST,
+      [=](Site& s) { return explain(nullptr, s); });
+  add("sglcoll_explain_request", "request", "freed", SGLCOLL_ERR_REQUEST,
+      [=](Site& s) { return explain(s.freed_request, s); });
+  add("sglcoll_explain_request", "text", "NULL", SGLCOLL_ERR_ARG, [](Site& s) {
+    return sglcoll_explain_request(s.running, nullptr, 8, &s.outputs.needed);
+  });
   add("sglcoll_request_free", "request", "NULL", SGLCOLL_ERR_ARG,
       [](Site&) { return sglcoll_request_free(nullptr); });
   add("sglcoll_request_free", "request", "freed", SGLCOLL_ERR_REQUEST,

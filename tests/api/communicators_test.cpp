@@ -106,7 +106,9 @@ TEST_P(AtRankCount, NodeAndSelf) {
       EXPECT_EQ(sum_of(second, 42), 42);
     }
     EXPECT_EQ(sum_of(node, 1), size);
-    if (second) ASSERT_OK(sglcoll_comm_free(&second));
+    if (second) {
+      ASSERT_OK(sglcoll_comm_free(&second));
+    }
     ASSERT_OK(sglcoll_comm_free(&node));
   });
 }
