@@ -20,8 +20,7 @@ void generate(const Problem& problem, Round& round) {
       round.send(circle.next(), tag, contribution(problem));
     } else {
       const StepRef arrived[] = {{r - 1, kRecvStep}};
-      round.send(circle.next(), tag,
-                 one_block(kRecv, problem.blocks, circle.at(-r)), arrived);
+      round.send(circle.next(), tag, one_block(kRecv, problem.blocks, circle.at(-r)), arrived);
     }
     round.recv(circle.previous(), tag, received);
   }

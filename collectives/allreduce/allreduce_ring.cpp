@@ -26,8 +26,7 @@ void reduce_on(const Problem& problem, const Pieces& pieces, int r, Round& round
   const uint32_t tag = static_cast<uint32_t>(r);
   const int leaving = circle.at(-r), arriving_piece = circle.at(-r - 1);
   const StepRef previous[] = {{r - 1, kTakeStep}};
-  round.send(circle.next(), tag,
-             pieces.slice(r == 0 ? problem.input_buffer() : kRecv, leaving),
+  round.send(circle.next(), tag, pieces.slice(r == 0 ? problem.input_buffer() : kRecv, leaving),
              std::span(previous, r > 0 ? 1 : 0));
 
   const Slice to = pieces.slice(kRecv, arriving_piece);
@@ -45,8 +44,7 @@ void pass_on(const Problem& problem, const Pieces& pieces, int r, Round& round) 
   const uint32_t tag = static_cast<uint32_t>(number);
   const int arriving_piece = circle.at(-r);
   const StepRef previous[] = {{number - 1, kTakeStep}};
-  round.send(circle.next(), tag, pieces.slice(kRecv, circle.at(1 - r)),
-             previous);
+  round.send(circle.next(), tag, pieces.slice(kRecv, circle.at(1 - r)), previous);
   const StepRef first_lap_sent[] = {{r, kSendStep}};  // from the same place
   round.recv(circle.previous(), tag, pieces.slice(kRecv, arriving_piece), first_lap_sent);
 }

@@ -12,9 +12,7 @@ class Circle {
   explicit Circle(const Problem& problem)
       : problem_(problem), place_(problem.place_of(problem.rank)) {}
   // The rank at this distance around the circle, 0 being this one; -size <= distance <= size.
-  int at(int distance) const {
-    return problem_.rank_at(shifted(place_, distance, problem_.size));
-  }
+  int at(int distance) const { return problem_.rank_at(shifted(place_, distance, problem_.size)); }
   int next() const { return at(1); }
   int previous() const { return at(-1); }
 

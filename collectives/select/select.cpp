@@ -44,8 +44,7 @@ Result<const Builder*> select_builder(const Problem& problem, bool on_node, std:
   }
   // All that the table chooses on a node reduces in plain rank order, at any size.
   const bool plain_order = reproducible && reduces(problem.collective);
-  const Choice choice =
-      on_node || plain_order ? on_node_choice(problem) : network_choice(problem);
+  const Choice choice = on_node || plain_order ? on_node_choice(problem) : network_choice(problem);
   const Builder* chosen = find_builder(problem.collective, choice.builder);
   assert(chosen && fits(*chosen, problem));
   if (why) *why = plain_order ? "SGLCOLL_REPRODUCIBLE=1 wants a fixed order" : choice.why;

@@ -3,11 +3,11 @@
  *
  *   mpirun -n 4 mpi_mix
  */
+#include <sglcoll/mpi.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <sglcoll/mpi.h>
 
 enum { kRows = 200, kTileRows = 5, kTileColumns = 7, kArray = 16 * 12 * 3 };
 

@@ -6,6 +6,8 @@
 // flatten into one array, exchange, unflatten.
 //
 //   sglrun -n 4 tensor_bucket FILE        FILE: a line a tensor, NAME DIM [DIM ...]
+#include <sglcoll/sglcoll.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,8 +16,6 @@
 #include <sstream>
 #include <string>
 #include <vector>
-
-#include <sglcoll/sglcoll.hpp>
 
 namespace {
 
@@ -37,7 +37,9 @@ std::vector<Tensor> load_tensors(const char* path) {
 }
 
 // Small whole numbers, so that float sums are exact in any order.
-float gradient(int rank, size_t tensor, size_t i) { return static_cast<float>((rank + 1) * static_cast<int>((tensor * 31 + i) % 97)); }
+float gradient(int rank, size_t tensor, size_t i) {
+  return static_cast<float>((rank + 1) * static_cast<int>((tensor * 31 + i) % 97));
+}
 
 void fill(std::vector<Tensor>& tensors, int rank) {
   for (size_t t = 0; t < tensors.size(); ++t)
@@ -57,7 +59,8 @@ sglcoll::Datatype list_type(std::vector<Tensor>& tensors, int64_t first, int64_t
   std::vector<int64_t> lengths, addresses;
   for (Tensor& tensor : tensors) {
     auto size = static_cast<int64_t>(tensor.size());
-    int64_t from = std::clamp<int64_t>(first, 0, size), to = std::clamp<int64_t>(first + count, 0, size);
+    int64_t from = std::clamp<int64_t>(first, 0, size),
+            to = std::clamp<int64_t>(first + count, 0, size);
     if (from < to) {
       lengths.push_back(to - from);
       addresses.push_back(reinterpret_cast<int64_t>(tensor.data() + from));
@@ -68,7 +71,9 @@ sglcoll::Datatype list_type(std::vector<Tensor>& tensors, int64_t first, int64_t
 }
 
 double now_ms() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 struct Outcome {
@@ -101,8 +106,9 @@ void report(const sglcoll::World& world, const char* name, const Outcome& outcom
   int32_t mine = outcome.right, all = 0;
   sglcoll::check(sglcoll_allreduce(&mine, &all, 1, SGLCOLL_INT32, SGLCOLL_MIN, world.get()));
   if (world.rank() != 0) return;
-  std::printf("  %-44s %9.2f ms  %6.2f GB/s  copied through the library's slots %8.2f MB  %s\n", name, outcome.median_ms,
-              bytes / outcome.median_ms / 1e6, static_cast<double>(outcome.bytes_packed) / 1e6, all ? "right" : "WRONG");
+  std::printf("  %-44s %9.2f ms  %6.2f GB/s  copied through the library's slots %8.2f MB  %s\n",
+              name, outcome.median_ms, bytes / outcome.median_ms / 1e6,
+              static_cast<double>(outcome.bytes_packed) / 1e6, all ? "right" : "WRONG");
 }
 
 }  // namespace
@@ -124,7 +130,8 @@ int main(int argc, char** argv) try {
   // Absolute addresses: the buffer is the null address.
   sglcoll::Datatype whole = list_type(tensors, 0, elements);
   auto allreduce = [&] {
-    sglcoll::check(sglcoll_allreduce(SGLCOLL_IN_PLACE, nullptr, 1, whole, SGLCOLL_SUM, world.get()));
+    sglcoll::check(
+        sglcoll_allreduce(SGLCOLL_IN_PLACE, nullptr, 1, whole, SGLCOLL_SUM, world.get()));
   };
   Outcome direct = run(world, tensors, allreduce);
   report(world, "allreduce on the list's datatype", direct, bytes);
@@ -135,7 +142,8 @@ int main(int argc, char** argv) try {
   std::vector<float> mine(static_cast<size_t>(shard)), flat(static_cast<size_t>(padded));
   Tensor padding(static_cast<size_t>(padded - elements) + 1);
   std::vector<int64_t> counts;
-  for (int i = 0; i < world.size(); ++i) counts.push_back(std::clamp<int64_t>(elements - i * shard, 0, shard));
+  for (int i = 0; i < world.size(); ++i)
+    counts.push_back(std::clamp<int64_t>(elements - i * shard, 0, shard));
   std::vector<sglcoll::Datatype> shards;
   std::vector<sglcoll_type> parts;
   for (int i = 0; i < world.size(); ++i) {
@@ -147,8 +155,9 @@ int main(int argc, char** argv) try {
     std::vector<sglcoll_request> requests(static_cast<size_t>(world.size()));
     for (int root = 0; root < world.size(); ++root) {
       bool own = root == world.rank();
-      sglcoll::check(sglcoll_ireduce(own ? SGLCOLL_IN_PLACE : nullptr, nullptr, 1, parts[static_cast<size_t>(root)], SGLCOLL_SUM,
-                                     root, world.get(), &requests[static_cast<size_t>(root)]));
+      sglcoll::check(sglcoll_ireduce(own ? SGLCOLL_IN_PLACE : nullptr, nullptr, 1,
+                                     parts[static_cast<size_t>(root)], SGLCOLL_SUM, root,
+                                     world.get(), &requests[static_cast<size_t>(root)]));
     }
     sglcoll::check(sglcoll_waitall(world.size(), requests.data()));
     for (int root = 0; root < world.size(); ++root)

@@ -22,14 +22,13 @@
 #ifndef SGLCOLL_MPI_H
 #define SGLCOLL_MPI_H
 
-#include <mpi.h>
+#include <sglcoll/sglcoll.h>
 
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
-
-#include <sglcoll/sglcoll.h>
 
 /* ---- Errors ---------------------------------------------------------------- */
 

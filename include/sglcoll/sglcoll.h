@@ -55,22 +55,22 @@ extern "C" {
 
 typedef enum sglcoll_status SGLCOLL_INT_ENUM {
   SGLCOLL_OK = 0,
-  SGLCOLL_ERR_ARG = 1,           /* an argument is not valid */
-  SGLCOLL_ERR_TYPE = 2,          /* a datatype is null, freed, uncommitted or does not fit */
-  SGLCOLL_ERR_OP = 3,            /* a reduction operation does not fit the datatype */
-  SGLCOLL_ERR_COMM = 4,          /* a communicator is null or freed */
-  SGLCOLL_ERR_REQUEST = 5,       /* a request is null, or not in a state for this call */
-  SGLCOLL_ERR_COUNT = 6,         /* a count is negative, or a size overflows 64 bits */
-  SGLCOLL_ERR_BUFFER = 7,        /* a buffer is null, or overlaps one that it must not */
-  SGLCOLL_ERR_MISMATCH = 8,      /* ranks disagree on the arguments of a collective */
-  SGLCOLL_ERR_NO_MEMORY = 9,     /* memory could not be had */
-  SGLCOLL_ERR_UNSUPPORTED = 10,  /* asked for something that this build or machine has not */
-  SGLCOLL_ERR_PEER_FAILED = 11,  /* a peer's process died or its connection broke */
-  SGLCOLL_ERR_TIMEOUT = 12,      /* no progress within SGLCOLL_TIMEOUT_S */
-  SGLCOLL_ERR_BOOT = 13,         /* the ranks could not find each other */
-  SGLCOLL_ERR_SYSTEM = 14,       /* a system call failed */
-  SGLCOLL_ERR_FORKED = 15,       /* the process forked after init: use is in the parent only */
-  SGLCOLL_ERR_INTERNAL = 16      /* a defect of the library */
+  SGLCOLL_ERR_ARG = 1,          /* an argument is not valid */
+  SGLCOLL_ERR_TYPE = 2,         /* a datatype is null, freed, uncommitted or does not fit */
+  SGLCOLL_ERR_OP = 3,           /* a reduction operation does not fit the datatype */
+  SGLCOLL_ERR_COMM = 4,         /* a communicator is null or freed */
+  SGLCOLL_ERR_REQUEST = 5,      /* a request is null, or not in a state for this call */
+  SGLCOLL_ERR_COUNT = 6,        /* a count is negative, or a size overflows 64 bits */
+  SGLCOLL_ERR_BUFFER = 7,       /* a buffer is null, or overlaps one that it must not */
+  SGLCOLL_ERR_MISMATCH = 8,     /* ranks disagree on the arguments of a collective */
+  SGLCOLL_ERR_NO_MEMORY = 9,    /* memory could not be had */
+  SGLCOLL_ERR_UNSUPPORTED = 10, /* asked for something that this build or machine has not */
+  SGLCOLL_ERR_PEER_FAILED = 11, /* a peer's process died or its connection broke */
+  SGLCOLL_ERR_TIMEOUT = 12,     /* no progress within SGLCOLL_TIMEOUT_S */
+  SGLCOLL_ERR_BOOT = 13,        /* the ranks could not find each other */
+  SGLCOLL_ERR_SYSTEM = 14,      /* a system call failed */
+  SGLCOLL_ERR_FORKED = 15,      /* the process forked after init: use is in the parent only */
+  SGLCOLL_ERR_INTERNAL = 16     /* a defect of the library */
 } sglcoll_status;
 
 /* A short, constant text for a code; never NULL. */
@@ -180,7 +180,10 @@ SGLCOLL_API extern struct sglcoll_type_s sglcoll_type_long_double_int;
    must be committed before it is used in communication or packing; committing
    builds its normal form. Old types may be freed at once. */
 
-typedef enum sglcoll_order SGLCOLL_INT_ENUM { SGLCOLL_ORDER_C = 0, SGLCOLL_ORDER_FORTRAN = 1 } sglcoll_order;
+typedef enum sglcoll_order SGLCOLL_INT_ENUM {
+  SGLCOLL_ORDER_C = 0,
+  SGLCOLL_ORDER_FORTRAN = 1
+} sglcoll_order;
 typedef enum sglcoll_distribution SGLCOLL_INT_ENUM {
   SGLCOLL_DISTRIBUTE_NONE = 0,
   SGLCOLL_DISTRIBUTE_BLOCK = 1,
@@ -188,25 +191,32 @@ typedef enum sglcoll_distribution SGLCOLL_INT_ENUM {
 } sglcoll_distribution;
 #define SGLCOLL_DISTRIBUTE_DEFAULT_ARG (-49767)
 
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_contiguous(
-    int64_t count, sglcoll_type old_type, sglcoll_type* new_type);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_contiguous(int64_t count,
+                                                                        sglcoll_type old_type,
+                                                                        sglcoll_type* new_type);
 /* stride in extents of old_type */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_vector(
-    int64_t count, int64_t block_length, int64_t stride, sglcoll_type old_type,
-    sglcoll_type* new_type);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_hvector(
-    int64_t count, int64_t block_length, int64_t stride_bytes, sglcoll_type old_type,
-    sglcoll_type* new_type);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_vector(int64_t count,
+                                                                    int64_t block_length,
+                                                                    int64_t stride,
+                                                                    sglcoll_type old_type,
+                                                                    sglcoll_type* new_type);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_hvector(int64_t count,
+                                                                     int64_t block_length,
+                                                                     int64_t stride_bytes,
+                                                                     sglcoll_type old_type,
+                                                                     sglcoll_type* new_type);
 /* displacements in extents of old_type; arrays of `count` */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_indexed(
-    int64_t count, const int64_t block_lengths[], const int64_t displacements[],
-    sglcoll_type old_type, sglcoll_type* new_type);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_indexed(int64_t count,
+                                                                     const int64_t block_lengths[],
+                                                                     const int64_t displacements[],
+                                                                     sglcoll_type old_type,
+                                                                     sglcoll_type* new_type);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_hindexed(
     int64_t count, const int64_t block_lengths[], const int64_t displacements_bytes[],
     sglcoll_type old_type, sglcoll_type* new_type);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_indexed_block(
-    int64_t count, int64_t block_length, const int64_t displacements[], sglcoll_type old_type,
-    sglcoll_type* new_type);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_type_indexed_block(int64_t count, int64_t block_length, const int64_t displacements[],
+                           sglcoll_type old_type, sglcoll_type* new_type);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_hindexed_block(
     int64_t count, int64_t block_length, const int64_t displacements_bytes[], sglcoll_type old_type,
     sglcoll_type* new_type);
@@ -220,21 +230,24 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_darray(
     int size, int rank, int dims, const int64_t global_sizes[],
     const sglcoll_distribution distributions[], const int64_t distribution_args[],
     const int process_sizes[], sglcoll_order order, sglcoll_type old_type, sglcoll_type* new_type);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_resized(
-    sglcoll_type old_type, int64_t lower_bound, int64_t extent, sglcoll_type* new_type);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_dup(
-    sglcoll_type old_type, sglcoll_type* new_type);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_resized(sglcoll_type old_type,
+                                                                     int64_t lower_bound,
+                                                                     int64_t extent,
+                                                                     sglcoll_type* new_type);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_dup(sglcoll_type old_type,
+                                                                 sglcoll_type* new_type);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_commit(sglcoll_type* type);
 /* Predefined types cannot be freed. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_free(sglcoll_type* type);
 
 /* Bytes of data in one element, without gaps. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_size(
-    sglcoll_type type, int64_t* bytes);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_get_extent(
-    sglcoll_type type, int64_t* lower_bound, int64_t* extent);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_get_true_extent(
-    sglcoll_type type, int64_t* true_lower_bound, int64_t* true_extent);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_size(sglcoll_type type,
+                                                                  int64_t* bytes);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_get_extent(sglcoll_type type,
+                                                                        int64_t* lower_bound,
+                                                                        int64_t* extent);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_type_get_true_extent(sglcoll_type type, int64_t* true_lower_bound, int64_t* true_extent);
 
 typedef enum sglcoll_combiner SGLCOLL_INT_ENUM {
   SGLCOLL_COMBINER_NAMED = 0, /* a predefined type */
@@ -258,24 +271,29 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_get_envelope(
 /* The constructor's arguments: all whole numbers in the order of the constructor's
    parameters (arrays one after the other), then the types. The caller frees the types
    that are not predefined. The integer form of every argument is the constructor's. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_get_contents(
-    sglcoll_type type, int64_t max_integers, int64_t max_types, int64_t integers[],
-    sglcoll_type types[]);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_get_contents(sglcoll_type type,
+                                                                          int64_t max_integers,
+                                                                          int64_t max_types,
+                                                                          int64_t integers[],
+                                                                          sglcoll_type types[]);
 /* Text of the constructor tree and, once committed, of the normal form. Writes at most
    text_bytes with a final NUL; *needed_bytes (may be NULL) counts the NUL. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_describe(
-    sglcoll_type type, char* text, size_t text_bytes, size_t* needed_bytes);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_type_describe(sglcoll_type type, char* text,
+                                                                      size_t text_bytes,
+                                                                      size_t* needed_bytes);
 
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_pack_size(
-    int64_t count, sglcoll_type type, int64_t* bytes);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_pack_size(int64_t count, sglcoll_type type,
+                                                                  int64_t* bytes);
 /* Appends the data of `count` elements at packed + *position and moves *position on.
    The packed form is the bytes in type-map order, nothing else. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_pack(
-    const void* buffer, int64_t count, sglcoll_type type, void* packed, int64_t packed_bytes,
-    int64_t* position);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_unpack(
-    const void* packed, int64_t packed_bytes, int64_t* position, void* buffer, int64_t count,
-    sglcoll_type type);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_pack(const void* buffer, int64_t count,
+                                                             sglcoll_type type, void* packed,
+                                                             int64_t packed_bytes,
+                                                             int64_t* position);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_unpack(const void* packed,
+                                                               int64_t packed_bytes,
+                                                               int64_t* position, void* buffer,
+                                                               int64_t count, sglcoll_type type);
 
 /* ---- Reduction operations ------------------------------------------------- */
 
@@ -316,8 +334,9 @@ SGLCOLL_API extern struct sglcoll_op_s sglcoll_op_maxloc;
 typedef void (*sglcoll_op_function)(const void* in, void* inout, int64_t count, sglcoll_type type,
                                     void* context);
 /* commutative: 0 keeps rank order, else 1. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_op_create(
-    sglcoll_op_function function, void* context, int commutative, sglcoll_op* op);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_op_create(sglcoll_op_function function,
+                                                                  void* context, int commutative,
+                                                                  sglcoll_op* op);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_op_free(sglcoll_op* op);
 
 /* ---- Start and end ---------------------------------------------------------- */
@@ -345,12 +364,13 @@ typedef struct sglcoll_options {
   sglcoll_thread_level thread_level;
   const sglcoll_exchange* exchange; /* NULL: PMIx, or one rank when started alone */
 } sglcoll_options;
-#define SGLCOLL_OPTIONS_DEFAULT {sizeof(sglcoll_options), SGLCOLL_THREAD_SINGLE, NULL}
+#define SGLCOLL_OPTIONS_DEFAULT \
+  { sizeof(sglcoll_options), SGLCOLL_THREAD_SINGLE, NULL }
 
 /* Collective over all ranks. options may be NULL. A process may hold several worlds,
    each from its own exchange. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_init(
-    const sglcoll_options* options, sglcoll_comm* world);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_init(const sglcoll_options* options,
+                                                             sglcoll_comm* world);
 /* Collective. Every operation must be complete; those whose requests were freed while
    active are waited for here. Communicators, requests and memory made from the world end
    with it. When a rank is dead the others do not wait for each other, and the call still
@@ -362,17 +382,17 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_finalize(sglcoll_comm* w
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_rank(sglcoll_comm comm, int* rank);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_size(sglcoll_comm comm, int* size);
 /* Collective. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_dup(
-    sglcoll_comm comm, sglcoll_comm* new_comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_dup(sglcoll_comm comm,
+                                                                 sglcoll_comm* new_comm);
 /* Collective. As MPI_Comm_split; *new_comm is NULL with color SGLCOLL_UNDEFINED. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_split(
-    sglcoll_comm comm, int color, int key, sglcoll_comm* new_comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_split(sglcoll_comm comm, int color,
+                                                                   int key, sglcoll_comm* new_comm);
 /* Collective. The ranks that share memory. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_split_node(
-    sglcoll_comm comm, int key, sglcoll_comm* new_comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_split_node(sglcoll_comm comm, int key,
+                                                                        sglcoll_comm* new_comm);
 /* A communicator of the calling rank alone; local. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_self(
-    sglcoll_comm comm, sglcoll_comm* self);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_self(sglcoll_comm comm,
+                                                                  sglcoll_comm* self);
 /* Collective. Not for the world: see sglcoll_finalize. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_free(sglcoll_comm* comm);
 
@@ -380,8 +400,8 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_comm_free(sglcoll_comm* 
 
 /* Memory that peers on the node read and write directly, 64-byte aligned, zeroed; the
    fastest for large messages. Local. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_alloc(
-    sglcoll_comm comm, size_t bytes, void** memory);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_alloc(sglcoll_comm comm, size_t bytes,
+                                                                  void** memory);
 /* No operation in flight may use it. NULL is allowed. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_free(sglcoll_comm comm, void* memory);
 
@@ -389,24 +409,24 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_free(sglcoll_comm co
    needed: memory is registered when it is used, and stays so while SGLCOLL_REGISTRATION_CACHE
    allows. It saves the first use that time, and it fails here, not there, when the system
    allows no more locked memory. Local. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_register(
-    sglcoll_comm comm, void* memory, size_t bytes);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_register(sglcoll_comm comm,
+                                                                     void* memory, size_t bytes);
 /* Before the memory is freed; no operation in flight may use it. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_deregister(
-    sglcoll_comm comm, void* memory);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_mem_deregister(sglcoll_comm comm,
+                                                                       void* memory);
 
 /* Sums since init of what this rank did; see docs/performance.md for their meaning. */
 typedef struct sglcoll_counters {
-  uint64_t operations;       /* collectives started */
-  uint64_t plans_built;      /* plan cache misses */
-  uint64_t bytes_sent;       /* payload that left for peers */
-  uint64_t bytes_received;   /* payload that came from peers */
-  uint64_t bytes_packed;     /* payload copied by the CPU into or out of a staging slot */
-  uint64_t bytes_direct;     /* payload moved straight between user buffers */
-  uint64_t messages;         /* control and eager messages sent */
-  uint64_t batches;          /* SGL batches posted */
-  uint64_t work_requests;    /* work requests (or cross-memory calls) in them */
-  uint64_t segments;         /* SGEs in them */
+  uint64_t operations;     /* collectives started */
+  uint64_t plans_built;    /* plan cache misses */
+  uint64_t bytes_sent;     /* payload that left for peers */
+  uint64_t bytes_received; /* payload that came from peers */
+  uint64_t bytes_packed;   /* payload copied by the CPU into or out of a staging slot */
+  uint64_t bytes_direct;   /* payload moved straight between user buffers */
+  uint64_t messages;       /* control and eager messages sent */
+  uint64_t batches;        /* SGL batches posted */
+  uint64_t work_requests;  /* work requests (or cross-memory calls) in them */
+  uint64_t segments;       /* SGEs in them */
   /* Of RDMA devices: */
   uint64_t device_requests;    /* work requests of every kind, messages and receives too */
   uint64_t device_segments;    /* SGEs in them */
@@ -419,8 +439,8 @@ typedef struct sglcoll_counters {
   uint64_t pinned_bytes;       /* registered now */
 } sglcoll_counters;
 /* Local. Of the communicator's world. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_counters_get(
-    sglcoll_comm comm, sglcoll_counters* counters);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_counters_get(sglcoll_comm comm,
+                                                                     sglcoll_counters* counters);
 
 /* ---- Requests ------------------------------------------------------------------
 
@@ -434,19 +454,21 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_counters_get(
 
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_start(sglcoll_request request);
 /* All or, when one of them cannot be started, none. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_startall(
-    int count, sglcoll_request requests[]);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_startall(int count,
+                                                                 sglcoll_request requests[]);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_wait(sglcoll_request* request);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_test(
-    sglcoll_request* request, int* complete);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_test(sglcoll_request* request,
+                                                             int* complete);
 /* The first failure in list order, after all are complete. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_waitall(
-    int count, sglcoll_request requests[]);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_testall(
-    int count, sglcoll_request requests[], int* complete);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_waitall(int count,
+                                                                sglcoll_request requests[]);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_testall(int count,
+                                                                sglcoll_request requests[],
+                                                                int* complete);
 /* *index is -1 when every request is NULL or inactive. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_waitany(
-    int count, sglcoll_request requests[], int* index);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_waitany(int count,
+                                                                sglcoll_request requests[],
+                                                                int* index);
 /* An active nonblocking operation goes on to its end on its own; an active persistent
    one is refused. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_request_free(sglcoll_request* request);
@@ -456,8 +478,10 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_request_free(sglcoll_req
    For a call that has not been made, ask a persistent request of the same arguments.
    Writes at most text_bytes with the final 0; *needed_bytes (may be NULL) gets the bytes
    that the whole text needs; text may be NULL when text_bytes is 0. Local; sends nothing. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_explain_request(
-    sglcoll_request request, char* text, size_t text_bytes, size_t* needed_bytes);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_explain_request(sglcoll_request request,
+                                                                        char* text,
+                                                                        size_t text_bytes,
+                                                                        size_t* needed_bytes);
 
 /* ---- Collectives -----------------------------------------------------------------
 
@@ -467,9 +491,9 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_explain_request(
    Arrays of the v forms are read before the call returns. */
 
 /* recv_buffer: size blocks of recv_count, in rank order. IN_PLACE as send_buffer. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_allgather(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    int64_t recv_count, sglcoll_type recv_type, sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_allgather(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                  void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, sglcoll_comm comm);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_iallgather(
     const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
     int64_t recv_count, sglcoll_type recv_type, sglcoll_comm comm, sglcoll_request* request);
@@ -477,23 +501,23 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_allgather_init(
     const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
     int64_t recv_count, sglcoll_type recv_type, sglcoll_comm comm, sglcoll_request* request);
 
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_allgatherv(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,
-    sglcoll_comm comm);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_iallgatherv(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,
-    sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_allgatherv(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                   void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[],
+                   sglcoll_type recv_type, sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_iallgatherv(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[],
+                    sglcoll_type recv_type, sglcoll_comm comm, sglcoll_request* request);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_allgatherv_init(
     const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
     const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,
     sglcoll_comm comm, sglcoll_request* request);
 
 /* send_buffer: size blocks of recv_count. IN_PLACE as send_buffer: input in recv_buffer. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_reduce_scatter_block(
-    const void* send_buffer, void* recv_buffer, int64_t recv_count, sglcoll_type type,
-    sglcoll_op op, sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_reduce_scatter_block(const void* send_buffer, void* recv_buffer, int64_t recv_count,
+                             sglcoll_type type, sglcoll_op op, sglcoll_comm comm);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ireduce_scatter_block(
     const void* send_buffer, void* recv_buffer, int64_t recv_count, sglcoll_type type,
     sglcoll_op op, sglcoll_comm comm, sglcoll_request* request);
@@ -501,9 +525,9 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_reduce_scatter_block_ini
     const void* send_buffer, void* recv_buffer, int64_t recv_count, sglcoll_type type,
     sglcoll_op op, sglcoll_comm comm, sglcoll_request* request);
 
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_reduce_scatter(
-    const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type,
-    sglcoll_op op, sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_reduce_scatter(const void* send_buffer, void* recv_buffer, const int64_t recv_counts[],
+                       sglcoll_type type, sglcoll_op op, sglcoll_comm comm);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ireduce_scatter(
     const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type,
     sglcoll_op op, sglcoll_comm comm, sglcoll_request* request);
@@ -511,79 +535,88 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_reduce_scatter_init(
     const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type,
     sglcoll_op op, sglcoll_comm comm, sglcoll_request* request);
 
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_allreduce(
-    const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,
-    sglcoll_comm comm);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_iallreduce(
-    const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,
-    sglcoll_comm comm, sglcoll_request* request);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_allreduce_init(
-    const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,
-    sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_allreduce(const void* send_buffer,
+                                                                  void* recv_buffer, int64_t count,
+                                                                  sglcoll_type type, sglcoll_op op,
+                                                                  sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_iallreduce(const void* send_buffer,
+                                                                   void* recv_buffer, int64_t count,
+                                                                   sglcoll_type type, sglcoll_op op,
+                                                                   sglcoll_comm comm,
+                                                                   sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_allreduce_init(const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type,
+                       sglcoll_op op, sglcoll_comm comm, sglcoll_request* request);
 
 /* recv_buffer matters on root only. IN_PLACE as send_buffer on root. */
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_reduce(
-    const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,
-    int root, sglcoll_comm comm);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ireduce(
-    const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,
-    int root, sglcoll_comm comm, sglcoll_request* request);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_reduce_init(
-    const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,
-    int root, sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_reduce(const void* send_buffer,
+                                                               void* recv_buffer, int64_t count,
+                                                               sglcoll_type type, sglcoll_op op,
+                                                               int root, sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ireduce(const void* send_buffer,
+                                                                void* recv_buffer, int64_t count,
+                                                                sglcoll_type type, sglcoll_op op,
+                                                                int root, sglcoll_comm comm,
+                                                                sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_reduce_init(const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type,
+                    sglcoll_op op, int root, sglcoll_comm comm, sglcoll_request* request);
 
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_bcast(
-    void* buffer, int64_t count, sglcoll_type type, int root, sglcoll_comm comm);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ibcast(
-    void* buffer, int64_t count, sglcoll_type type, int root, sglcoll_comm comm,
-    sglcoll_request* request);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_bcast_init(
-    void* buffer, int64_t count, sglcoll_type type, int root, sglcoll_comm comm,
-    sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_bcast(void* buffer, int64_t count,
+                                                              sglcoll_type type, int root,
+                                                              sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ibcast(void* buffer, int64_t count,
+                                                               sglcoll_type type, int root,
+                                                               sglcoll_comm comm,
+                                                               sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_bcast_init(void* buffer, int64_t count,
+                                                                   sglcoll_type type, int root,
+                                                                   sglcoll_comm comm,
+                                                                   sglcoll_request* request);
 
 /* recv_* matter on root only. IN_PLACE as send_buffer on root. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_gather(
     const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
     int64_t recv_count, sglcoll_type recv_type, int root, sglcoll_comm comm);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_igather(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    int64_t recv_count, sglcoll_type recv_type, int root, sglcoll_comm comm,
-    sglcoll_request* request);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_gather_init(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    int64_t recv_count, sglcoll_type recv_type, int root, sglcoll_comm comm,
-    sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_igather(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,
+                sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_gather_init(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,
+                    sglcoll_comm comm, sglcoll_request* request);
 
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_gatherv(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type, int root,
-    sglcoll_comm comm);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_igatherv(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type, int root,
-    sglcoll_comm comm, sglcoll_request* request);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_gatherv_init(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type, int root,
-    sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_gatherv(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[],
+                sglcoll_type recv_type, int root, sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_igatherv(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                 void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[],
+                 sglcoll_type recv_type, int root, sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_gatherv_init(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                     void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[],
+                     sglcoll_type recv_type, int root, sglcoll_comm comm, sglcoll_request* request);
 
 /* send_* matter on root only. IN_PLACE as recv_buffer on root. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_scatter(
     const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
     int64_t recv_count, sglcoll_type recv_type, int root, sglcoll_comm comm);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_iscatter(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    int64_t recv_count, sglcoll_type recv_type, int root, sglcoll_comm comm,
-    sglcoll_request* request);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_scatter_init(
-    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
-    int64_t recv_count, sglcoll_type recv_type, int root, sglcoll_comm comm,
-    sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_iscatter(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                 void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,
+                 sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_scatter_init(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                     void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,
+                     sglcoll_comm comm, sglcoll_request* request);
 
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_scatterv(
-    const void* send_buffer, const int64_t send_counts[], const int64_t displacements[],
-    sglcoll_type send_type, void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,
-    sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_scatterv(const void* send_buffer, const int64_t send_counts[],
+                 const int64_t displacements[], sglcoll_type send_type, void* recv_buffer,
+                 int64_t recv_count, sglcoll_type recv_type, int root, sglcoll_comm comm);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_iscatterv(
     const void* send_buffer, const int64_t send_counts[], const int64_t displacements[],
     sglcoll_type send_type, void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,
@@ -594,10 +627,10 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_scatterv_init(
     sglcoll_comm comm, sglcoll_request* request);
 
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_barrier(sglcoll_comm comm);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ibarrier(
-    sglcoll_comm comm, sglcoll_request* request);
-SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_barrier_init(
-    sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ibarrier(sglcoll_comm comm,
+                                                                 sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_barrier_init(sglcoll_comm comm,
+                                                                     sglcoll_request* request);
 
 #ifdef __cplusplus
 }

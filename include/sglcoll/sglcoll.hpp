@@ -39,19 +39,32 @@ inline void check(sglcoll_status status) {
 template <class T>
 sglcoll_type basic_type_of() {
   using V = std::remove_cv_t<T>;
-  if constexpr (std::is_same_v<V, bool>) return SGLCOLL_BOOL;
-  else if constexpr (std::is_same_v<V, std::byte>) return SGLCOLL_BYTE;
-  else if constexpr (std::is_same_v<V, float>) return SGLCOLL_FLOAT;
-  else if constexpr (std::is_same_v<V, double>) return SGLCOLL_DOUBLE;
-  else if constexpr (std::is_same_v<V, long double>) return SGLCOLL_LONG_DOUBLE;
-  else if constexpr (std::is_same_v<V, std::complex<float>>) return SGLCOLL_COMPLEX_FLOAT;
-  else if constexpr (std::is_same_v<V, std::complex<double>>) return SGLCOLL_COMPLEX_DOUBLE;
-  else if constexpr (std::is_same_v<V, std::complex<long double>>) return SGLCOLL_COMPLEX_LONG_DOUBLE;
-  else if constexpr (std::is_integral_v<V> && sizeof(V) == 1) return std::is_signed_v<V> ? SGLCOLL_INT8 : SGLCOLL_UINT8;
-  else if constexpr (std::is_integral_v<V> && sizeof(V) == 2) return std::is_signed_v<V> ? SGLCOLL_INT16 : SGLCOLL_UINT16;
-  else if constexpr (std::is_integral_v<V> && sizeof(V) == 4) return std::is_signed_v<V> ? SGLCOLL_INT32 : SGLCOLL_UINT32;
-  else if constexpr (std::is_integral_v<V> && sizeof(V) == 8) return std::is_signed_v<V> ? SGLCOLL_INT64 : SGLCOLL_UINT64;
-  else static_assert(!sizeof(V), "no predefined datatype for this C++ type: make a Datatype");
+  if constexpr (std::is_same_v<V, bool>)
+    return SGLCOLL_BOOL;
+  else if constexpr (std::is_same_v<V, std::byte>)
+    return SGLCOLL_BYTE;
+  else if constexpr (std::is_same_v<V, float>)
+    return SGLCOLL_FLOAT;
+  else if constexpr (std::is_same_v<V, double>)
+    return SGLCOLL_DOUBLE;
+  else if constexpr (std::is_same_v<V, long double>)
+    return SGLCOLL_LONG_DOUBLE;
+  else if constexpr (std::is_same_v<V, std::complex<float>>)
+    return SGLCOLL_COMPLEX_FLOAT;
+  else if constexpr (std::is_same_v<V, std::complex<double>>)
+    return SGLCOLL_COMPLEX_DOUBLE;
+  else if constexpr (std::is_same_v<V, std::complex<long double>>)
+    return SGLCOLL_COMPLEX_LONG_DOUBLE;
+  else if constexpr (std::is_integral_v<V> && sizeof(V) == 1)
+    return std::is_signed_v<V> ? SGLCOLL_INT8 : SGLCOLL_UINT8;
+  else if constexpr (std::is_integral_v<V> && sizeof(V) == 2)
+    return std::is_signed_v<V> ? SGLCOLL_INT16 : SGLCOLL_UINT16;
+  else if constexpr (std::is_integral_v<V> && sizeof(V) == 4)
+    return std::is_signed_v<V> ? SGLCOLL_INT32 : SGLCOLL_UINT32;
+  else if constexpr (std::is_integral_v<V> && sizeof(V) == 8)
+    return std::is_signed_v<V> ? SGLCOLL_INT64 : SGLCOLL_UINT64;
+  else
+    static_assert(!sizeof(V), "no predefined datatype for this C++ type: make a Datatype");
 }
 
 // A committed derived datatype.
@@ -60,45 +73,59 @@ class Datatype {
   static Datatype contiguous(int64_t count, sglcoll_type old_type) {
     return make([&](sglcoll_type* made) { return sglcoll_type_contiguous(count, old_type, made); });
   }
-  static Datatype vector(int64_t count, int64_t block_length, int64_t stride, sglcoll_type old_type) {
-    return make([&](sglcoll_type* made) { return sglcoll_type_vector(count, block_length, stride, old_type, made); });
+  static Datatype vector(int64_t count, int64_t block_length, int64_t stride,
+                         sglcoll_type old_type) {
+    return make([&](sglcoll_type* made) {
+      return sglcoll_type_vector(count, block_length, stride, old_type, made);
+    });
   }
-  static Datatype hvector(int64_t count, int64_t block_length, int64_t stride_bytes, sglcoll_type old_type) {
-    return make([&](sglcoll_type* made) { return sglcoll_type_hvector(count, block_length, stride_bytes, old_type, made); });
+  static Datatype hvector(int64_t count, int64_t block_length, int64_t stride_bytes,
+                          sglcoll_type old_type) {
+    return make([&](sglcoll_type* made) {
+      return sglcoll_type_hvector(count, block_length, stride_bytes, old_type, made);
+    });
   }
   // The spans have equal lengths.
-  static Datatype indexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements, sglcoll_type old_type) {
+  static Datatype indexed(std::span<const int64_t> block_lengths,
+                          std::span<const int64_t> displacements, sglcoll_type old_type) {
     return make([&](sglcoll_type* made) {
-      return sglcoll_type_indexed(count(block_lengths, displacements), block_lengths.data(), displacements.data(), old_type, made);
+      return sglcoll_type_indexed(count(block_lengths, displacements), block_lengths.data(),
+                                  displacements.data(), old_type, made);
     });
   }
-  static Datatype hindexed(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements_bytes,
-                           sglcoll_type old_type) {
+  static Datatype hindexed(std::span<const int64_t> block_lengths,
+                           std::span<const int64_t> displacements_bytes, sglcoll_type old_type) {
     return make([&](sglcoll_type* made) {
-      return sglcoll_type_hindexed(count(block_lengths, displacements_bytes), block_lengths.data(), displacements_bytes.data(),
-                                   old_type, made);
+      return sglcoll_type_hindexed(count(block_lengths, displacements_bytes), block_lengths.data(),
+                                   displacements_bytes.data(), old_type, made);
     });
   }
-  static Datatype structure(std::span<const int64_t> block_lengths, std::span<const int64_t> displacements_bytes,
+  static Datatype structure(std::span<const int64_t> block_lengths,
+                            std::span<const int64_t> displacements_bytes,
                             std::span<const sglcoll_type> types) {
     return make([&](sglcoll_type* made) {
-      return sglcoll_type_struct(count(block_lengths, displacements_bytes), block_lengths.data(), displacements_bytes.data(),
-                                 types.data(), made);
+      return sglcoll_type_struct(count(block_lengths, displacements_bytes), block_lengths.data(),
+                                 displacements_bytes.data(), types.data(), made);
     });
   }
-  static Datatype subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes, std::span<const int64_t> starts,
-                           sglcoll_order order, sglcoll_type old_type) {
+  static Datatype subarray(std::span<const int64_t> sizes, std::span<const int64_t> subsizes,
+                           std::span<const int64_t> starts, sglcoll_order order,
+                           sglcoll_type old_type) {
     return make([&](sglcoll_type* made) {
-      return sglcoll_type_subarray(static_cast<int>(count(sizes, subsizes)), sizes.data(), subsizes.data(), starts.data(), order,
-                                   old_type, made);
+      return sglcoll_type_subarray(static_cast<int>(count(sizes, subsizes)), sizes.data(),
+                                   subsizes.data(), starts.data(), order, old_type, made);
     });
   }
   static Datatype resized(sglcoll_type old_type, int64_t lower_bound, int64_t extent) {
-    return make([&](sglcoll_type* made) { return sglcoll_type_resized(old_type, lower_bound, extent, made); });
+    return make([&](sglcoll_type* made) {
+      return sglcoll_type_resized(old_type, lower_bound, extent, made);
+    });
   }
 
   sglcoll_type get() const noexcept { return handle_.get(); }
-  operator sglcoll_type() const noexcept { return handle_.get(); }  // NOLINT(google-explicit-constructor)
+  operator sglcoll_type() const noexcept {
+    return handle_.get();
+  }  // NOLINT(google-explicit-constructor)
   int64_t size() const {
     int64_t bytes = 0;
     check(sglcoll_type_size(get(), &bytes));
@@ -128,7 +155,8 @@ class Datatype {
   }
   template <class A, class B>
   static int64_t count(const A& a, const B& b) {
-    if (a.size() != b.size()) throw Error(SGLCOLL_ERR_ARG, "the lists of a datatype must have equal lengths");
+    if (a.size() != b.size())
+      throw Error(SGLCOLL_ERR_ARG, "the lists of a datatype must have equal lengths");
     return static_cast<int64_t>(a.size());
   }
   std::unique_ptr<sglcoll_type_s, Free> handle_;
@@ -140,10 +168,12 @@ struct ConstBuffer {
   const void* address = nullptr;
   int64_t count = 0;
   sglcoll_type type = nullptr;
-  ConstBuffer(const void* at, int64_t elements, sglcoll_type of) : address(at), count(elements), type(of) {}
+  ConstBuffer(const void* at, int64_t elements, sglcoll_type of)
+      : address(at), count(elements), type(of) {}
   template <std::ranges::contiguous_range R>
   ConstBuffer(const R& range)  // NOLINT(google-explicit-constructor)
-      : address(std::ranges::data(range)), count(static_cast<int64_t>(std::ranges::size(range))),
+      : address(std::ranges::data(range)),
+        count(static_cast<int64_t>(std::ranges::size(range))),
         type(basic_type_of<std::ranges::range_value_t<R>>()) {}
 };
 
@@ -153,9 +183,10 @@ struct Buffer {
   sglcoll_type type = nullptr;
   Buffer(void* at, int64_t elements, sglcoll_type of) : address(at), count(elements), type(of) {}
   template <std::ranges::contiguous_range R>
-    requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
-  Buffer(R&& range)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
-      : address(std::ranges::data(range)), count(static_cast<int64_t>(std::ranges::size(range))),
+  requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>) Buffer(
+      R&& range)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      : address(std::ranges::data(range)),
+        count(static_cast<int64_t>(std::ranges::size(range))),
         type(basic_type_of<std::ranges::range_value_t<R>>()) {}
 };
 
@@ -225,22 +256,25 @@ class Communicator {
 
   // The receive buffer's count is of all blocks together, a multiple of size().
   void allgather(ConstBuffer send, Buffer recv) const {
-    check(sglcoll_allgather(send.address, send.count, send.type, recv.address, recv.count / size(), recv.type, handle_));
+    check(sglcoll_allgather(send.address, send.count, send.type, recv.address, recv.count / size(),
+                            recv.type, handle_));
   }
   Request iallgather(ConstBuffer send, Buffer recv) const {
     return request([&](sglcoll_request* made) {
-      return sglcoll_iallgather(send.address, send.count, send.type, recv.address, recv.count / size(), recv.type, handle_, made);
+      return sglcoll_iallgather(send.address, send.count, send.type, recv.address,
+                                recv.count / size(), recv.type, handle_, made);
     });
   }
   Request allgather_init(ConstBuffer send, Buffer recv) const {
     return request([&](sglcoll_request* made) {
-      return sglcoll_allgather_init(send.address, send.count, send.type, recv.address, recv.count / size(), recv.type, handle_,
-                                    made);
+      return sglcoll_allgather_init(send.address, send.count, send.type, recv.address,
+                                    recv.count / size(), recv.type, handle_, made);
     });
   }
   // send holds size() blocks like recv, of recv's type.
   void reduce_scatter_block(ConstBuffer send, Buffer recv, sglcoll_op op = SGLCOLL_SUM) const {
-    check(sglcoll_reduce_scatter_block(send.address, recv.address, recv.count, recv.type, op, handle_));
+    check(sglcoll_reduce_scatter_block(send.address, recv.address, recv.count, recv.type, op,
+                                       handle_));
   }
   void allreduce(ConstBuffer send, Buffer recv, sglcoll_op op = SGLCOLL_SUM) const {
     check(sglcoll_allreduce(send.address, recv.address, recv.count, recv.type, op, handle_));
@@ -252,19 +286,23 @@ class Communicator {
   void reduce(ConstBuffer send, Buffer recv, int root, sglcoll_op op = SGLCOLL_SUM) const {
     check(sglcoll_reduce(send.address, recv.address, send.count, send.type, op, root, handle_));
   }
-  void bcast(Buffer data, int root) const { check(sglcoll_bcast(data.address, data.count, data.type, root, handle_)); }
+  void bcast(Buffer data, int root) const {
+    check(sglcoll_bcast(data.address, data.count, data.type, root, handle_));
+  }
   void gather(ConstBuffer send, Buffer recv, int root) const {
-    check(sglcoll_gather(send.address, send.count, send.type, recv.address, recv.count / size(), recv.type, root, handle_));
+    check(sglcoll_gather(send.address, send.count, send.type, recv.address, recv.count / size(),
+                         recv.type, root, handle_));
   }
   void scatter(ConstBuffer send, Buffer recv, int root) const {
-    check(sglcoll_scatter(send.address, send.count / size(), send.type, recv.address, recv.count, recv.type, root, handle_));
+    check(sglcoll_scatter(send.address, send.count / size(), send.type, recv.address, recv.count,
+                          recv.type, root, handle_));
   }
   void barrier() const { check(sglcoll_barrier(handle_)); }
 
   // Memory that peers on the node reach directly; freed with the returned owner,
   // which must go before the world.
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   auto allocate(size_t count) const {
     auto free = [comm = handle_](T* memory) { (void)!sglcoll_mem_free(comm, memory); };
     void* memory = nullptr;
@@ -299,7 +337,8 @@ class Communicator {
 // All ranks of the job; initialises the library and finalizes it.
 class World : public Communicator {
  public:
-  explicit World(sglcoll_thread_level level = SGLCOLL_THREAD_SINGLE, const sglcoll_exchange* exchange = nullptr) {
+  explicit World(sglcoll_thread_level level = SGLCOLL_THREAD_SINGLE,
+                 const sglcoll_exchange* exchange = nullptr) {
     sglcoll_options options = SGLCOLL_OPTIONS_DEFAULT;
     options.thread_level = level;
     options.exchange = exchange;

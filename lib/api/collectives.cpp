@@ -5,19 +5,24 @@
 namespace sgl {
 namespace {
 
-Result<BufferArgument> buffer_argument(const char* name, const char* count_name, const char* type_name,
-                                       const void* address, int64_t count, sglcoll_type type) {
-  BufferArgument argument{name, count_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, count, nullptr};
+Result<BufferArgument> buffer_argument(const char* name, const char* count_name,
+                                       const char* type_name, const void* address, int64_t count,
+                                       sglcoll_type type) {
+  BufferArgument argument{
+      name, count_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, count, nullptr};
   if (argument.in_place) return argument;
   SGL_ASSIGN(found, use_committed_type(type_name, type));
   argument.type = std::move(found);
   return argument;
 }
 
-Result<BlocksArgument> blocks_argument(const char* name, const char* counts_name, const char* type_name,
-                                       const void* address, const int64_t* counts, const int64_t* displacements,
+Result<BlocksArgument> blocks_argument(const char* name, const char* counts_name,
+                                       const char* type_name, const void* address,
+                                       const int64_t* counts, const int64_t* displacements,
                                        sglcoll_type type) {
-  BlocksArgument argument{name, counts_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, counts, displacements, nullptr};
+  BlocksArgument argument{
+      name,          counts_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, counts,
+      displacements, nullptr};
   if (argument.in_place) return argument;
   SGL_ASSIGN(found, use_committed_type(type_name, type));
   argument.type = std::move(found);
@@ -47,13 +52,24 @@ struct Remembered {
 Remembered remembered(Collective collective, const void* send, int64_t send_count,
                       sglcoll_type send_type, const void* recv, int64_t recv_count,
                       sglcoll_type recv_type, sglcoll_op op = nullptr, int root = 0) {
-  CallKey key{collective, true, send == SGLCOLL_IN_PLACE, recv == SGLCOLL_IN_PLACE, root,
-              send_count, recv_count, send_type, recv_type, op, handle_generation()};
+  CallKey key{collective,
+              true,
+              send == SGLCOLL_IN_PLACE,
+              recv == SGLCOLL_IN_PLACE,
+              root,
+              send_count,
+              recv_count,
+              send_type,
+              recv_type,
+              op,
+              handle_generation()};
   return {key, {const_cast<void*>(send), const_cast<void*>(recv)}};
 }
 
 // The forms with arrays of counts are not.
-Remembered not_remembered() { return {}; }
+Remembered not_remembered() {
+  return {};
+}
 
 // Checks the communicator, makes the call and runs it.
 template <class Make>
@@ -77,27 +93,27 @@ Code run(sglcoll_comm comm, Form form, sglcoll_request* request, sglcoll_type us
 }  // namespace
 }  // namespace sgl
 
-using namespace sgl;  // NOLINT(google-build-using-namespace): this file is the C face of the namespace
+using namespace sgl;  // NOLINT(google-build-using-namespace): this file is the C face of the
+                      // namespace
 
 #define SGL_LIST(...) __VA_ARGS__
 // The three functions of a collective. `parameters` ends with a comma inside its
 // parentheses; `call` is what it is remembered by; the body makes the CollectiveCall
 // at `site`.
-#define SGL_COLLECTIVE(name, parameters, user_type, call, ...)                                                       \
-  sglcoll_status sglcoll_##name(SGL_LIST parameters sglcoll_comm comm) {                                       \
-    return run(comm, Form::blocking, nullptr, user_type, call, [&](const CallSite& site) -> Result<CollectiveCall> { \
-      __VA_ARGS__                                                                                              \
-    });                                                                                                        \
-  }                                                                                                            \
-  sglcoll_status sglcoll_i##name(SGL_LIST parameters sglcoll_comm comm, sglcoll_request* request) {            \
-    return run(comm, Form::nonblocking, request, user_type, call, [&](const CallSite& site) -> Result<CollectiveCall> { \
-      __VA_ARGS__                                                                                              \
-    });                                                                                                        \
-  }                                                                                                            \
-  sglcoll_status sglcoll_##name##_init(SGL_LIST parameters sglcoll_comm comm, sglcoll_request* request) {      \
-    return run(comm, Form::persistent, request, user_type, call, [&](const CallSite& site) -> Result<CollectiveCall> { \
-      __VA_ARGS__                                                                                              \
-    });                                                                                                        \
+#define SGL_COLLECTIVE(name, parameters, user_type, call, ...)                       \
+  sglcoll_status sglcoll_##name(SGL_LIST parameters sglcoll_comm comm) {             \
+    return run(comm, Form::blocking, nullptr, user_type, call,                       \
+               [&](const CallSite& site) -> Result<CollectiveCall> { __VA_ARGS__ }); \
+  }                                                                                  \
+  sglcoll_status sglcoll_i##name(SGL_LIST parameters sglcoll_comm comm,              \
+                                 sglcoll_request* request) {                         \
+    return run(comm, Form::nonblocking, request, user_type, call,                    \
+               [&](const CallSite& site) -> Result<CollectiveCall> { __VA_ARGS__ }); \
+  }                                                                                  \
+  sglcoll_status sglcoll_##name##_init(SGL_LIST parameters sglcoll_comm comm,        \
+                                       sglcoll_request* request) {                   \
+    return run(comm, Form::persistent, request, user_type, call,                     \
+               [&](const CallSite& site) -> Result<CollectiveCall> { __VA_ARGS__ }); \
   }
 
 extern "C" {

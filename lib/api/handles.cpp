@@ -1,10 +1,10 @@
 #include "api/handles.hpp"
 
+#include "base/settings.hpp"
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-
-#include "base/settings.hpp"
 
 namespace sgl {
 namespace {
@@ -18,8 +18,12 @@ namespace {
 std::atomic<uint64_t> freed_handles{0};
 }  // namespace
 
-uint64_t handle_generation() { return freed_handles.load(std::memory_order_relaxed); }
-void bump_handle_generation() { freed_handles.fetch_add(1, std::memory_order_relaxed); }
+uint64_t handle_generation() {
+  return freed_handles.load(std::memory_order_relaxed);
+}
+void bump_handle_generation() {
+  freed_handles.fetch_add(1, std::memory_order_relaxed);
+}
 
 HandlePool<sglcoll_type_s>& type_pool() {
   static auto* pool = new HandlePool<sglcoll_type_s>;
@@ -41,15 +45,18 @@ HandlePool<sglcoll_request_s>& request_pool() {
 Code report(Status status) {
   last_error_text = status.text();
   if (setting_boolean("SGLCOLL_ABORT_ON_ERROR")) {
-    std::fprintf(stderr, "[sglcoll] %s: %s\n", sglcoll_strerror(status.code()), status.text().c_str());
+    std::fprintf(stderr, "[sglcoll] %s: %s\n", sglcoll_strerror(status.code()),
+                 status.text().c_str());
     std::abort();
   }
   return status.code();
 }
 
 Result<TypePtr> use_type(const char* name, sglcoll_type type) {
-  if (!type) return error(SGLCOLL_ERR_TYPE, "{} is NULL: give a datatype such as SGLCOLL_DOUBLE", name);
-  if (type->live != kLiveType) return error(SGLCOLL_ERR_TYPE, "{} is not a live datatype: it was freed", name);
+  if (!type)
+    return error(SGLCOLL_ERR_TYPE, "{} is NULL: give a datatype such as SGLCOLL_DOUBLE", name);
+  if (type->live != kLiveType)
+    return error(SGLCOLL_ERR_TYPE, "{} is not a live datatype: it was freed", name);
   return type->type;
 }
 
@@ -68,9 +75,12 @@ Result<Op> use_op(sglcoll_op op) {
 }
 
 Result<CommunicatorPtr> use_comm(sglcoll_comm comm) {
-  if (!comm) return error(SGLCOLL_ERR_COMM, "comm is NULL: give a communicator from sglcoll_init or made from one");
+  if (!comm)
+    return error(SGLCOLL_ERR_COMM,
+                 "comm is NULL: give a communicator from sglcoll_init or made from one");
   if (comm->live != kLiveComm)
-    return error(SGLCOLL_ERR_COMM, "comm is not a live communicator: it was freed or its world is finalized");
+    return error(SGLCOLL_ERR_COMM,
+                 "comm is not a live communicator: it was freed or its world is finalized");
   SGL_TRY(comm->communicator->world()->check_caller());
   return comm->communicator;
 }
@@ -78,11 +88,14 @@ Result<CommunicatorPtr> use_comm(sglcoll_comm comm) {
 Status check_request(const char* name, int index, sglcoll_request request) {
   std::string where = index < 0 ? name : fmt::format("{}[{}]", name, index);
   if (request->live != kLiveRequest || request->abandoned)
-    return error(SGLCOLL_ERR_REQUEST, "{} is not a live request: it was freed or its world is finalized", where);
+    return error(SGLCOLL_ERR_REQUEST,
+                 "{} is not a live request: it was freed or its world is finalized", where);
   return request->communicator->world()->check_caller();
 }
 
-void keep_type(sglcoll_type type) { std::atomic_ref(type->users).fetch_add(1); }
+void keep_type(sglcoll_type type) {
+  std::atomic_ref(type->users).fetch_add(1);
+}
 
 void release_type(sglcoll_type type) {
   if (type->predefined) return;
@@ -105,28 +118,47 @@ extern "C" {
 
 const char* sglcoll_strerror(sglcoll_status status) {
   switch (status) {
-    case SGLCOLL_OK: return "success";
-    case SGLCOLL_ERR_ARG: return "invalid argument";
-    case SGLCOLL_ERR_TYPE: return "invalid datatype";
-    case SGLCOLL_ERR_OP: return "invalid reduction operation";
-    case SGLCOLL_ERR_COMM: return "invalid communicator";
-    case SGLCOLL_ERR_REQUEST: return "invalid request";
-    case SGLCOLL_ERR_COUNT: return "invalid count";
-    case SGLCOLL_ERR_BUFFER: return "invalid buffer";
-    case SGLCOLL_ERR_MISMATCH: return "arguments do not match";
-    case SGLCOLL_ERR_NO_MEMORY: return "out of memory";
-    case SGLCOLL_ERR_UNSUPPORTED: return "not supported here";
-    case SGLCOLL_ERR_PEER_FAILED: return "a peer failed";
-    case SGLCOLL_ERR_TIMEOUT: return "timed out";
-    case SGLCOLL_ERR_BOOT: return "start-up failed";
-    case SGLCOLL_ERR_SYSTEM: return "system call failed";
-    case SGLCOLL_ERR_FORKED: return "used in a forked process";
-    case SGLCOLL_ERR_INTERNAL: return "internal error";
+    case SGLCOLL_OK:
+      return "success";
+    case SGLCOLL_ERR_ARG:
+      return "invalid argument";
+    case SGLCOLL_ERR_TYPE:
+      return "invalid datatype";
+    case SGLCOLL_ERR_OP:
+      return "invalid reduction operation";
+    case SGLCOLL_ERR_COMM:
+      return "invalid communicator";
+    case SGLCOLL_ERR_REQUEST:
+      return "invalid request";
+    case SGLCOLL_ERR_COUNT:
+      return "invalid count";
+    case SGLCOLL_ERR_BUFFER:
+      return "invalid buffer";
+    case SGLCOLL_ERR_MISMATCH:
+      return "arguments do not match";
+    case SGLCOLL_ERR_NO_MEMORY:
+      return "out of memory";
+    case SGLCOLL_ERR_UNSUPPORTED:
+      return "not supported here";
+    case SGLCOLL_ERR_PEER_FAILED:
+      return "a peer failed";
+    case SGLCOLL_ERR_TIMEOUT:
+      return "timed out";
+    case SGLCOLL_ERR_BOOT:
+      return "start-up failed";
+    case SGLCOLL_ERR_SYSTEM:
+      return "system call failed";
+    case SGLCOLL_ERR_FORKED:
+      return "used in a forked process";
+    case SGLCOLL_ERR_INTERNAL:
+      return "internal error";
   }
   return "unknown status";
 }
 
-const char* sglcoll_last_error(void) { return sgl::last_error_text.c_str(); }
+const char* sglcoll_last_error(void) {
+  return sgl::last_error_text.c_str();
+}
 
 sglcoll_status sglcoll_report_error(sglcoll_status status, const char* text) {
   return sgl::guarded([&]() -> sgl::Status {

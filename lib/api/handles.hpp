@@ -4,19 +4,19 @@
 // recognised instead of being read after its end.
 #pragma once
 
+#include "base/status.hpp"
+#include "comm/communicator.hpp"
+#include "datatype/type.hpp"
+#include "op/op.hpp"
+
+#include <sglcoll/sglcoll.h>
+
 #include <deque>
 #include <mutex>
 #include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <sglcoll/sglcoll.h>
-
-#include "base/status.hpp"
-#include "comm/communicator.hpp"
-#include "datatype/type.hpp"
-#include "op/op.hpp"
 
 struct sglcoll_type_s {
   uint64_t live = 0;  // the handle's kind while it is live, else 0
@@ -136,7 +136,7 @@ Status check_output(const char* name, T* output) {
 }
 
 // The object of a handle, or why there is none.
-Result<TypePtr> use_type(const char* name, sglcoll_type type);            // any live type
+Result<TypePtr> use_type(const char* name, sglcoll_type type);  // any live type
 Result<TypePtr> use_committed_type(const char* name, sglcoll_type type);
 Result<Op> use_op(sglcoll_op op);
 Result<CommunicatorPtr> use_comm(sglcoll_comm comm);
@@ -150,8 +150,8 @@ void release_type(sglcoll_type type);
 Status give_text(const std::string& value, char* text, size_t text_bytes, size_t* needed_bytes);
 
 // Declares `variable` from a Result, or returns its failure.
-#define SGL_ASSIGN(variable, expression)                          \
-  auto variable##_result = (expression);                          \
+#define SGL_ASSIGN(variable, expression)                                     \
+  auto variable##_result = (expression);                                     \
   if (!variable##_result.ok()) return std::move(variable##_result.status()); \
   auto variable = variable##_result.take()
 

@@ -20,7 +20,9 @@ FreedRequests& freed_requests() {
 
 // The functions that take a request expect the lock of its world held.
 
-bool is_running(sglcoll_request request) { return request->active && request->operation->running(); }
+bool is_running(sglcoll_request request) {
+  return request->active && request->operation->running();
+}
 
 // What a request owns goes back to where it came from.
 void dispose(sglcoll_request request) {
@@ -88,7 +90,8 @@ Status collect_all(int count, sglcoll_request* requests) {
 
 Status check_requests(int count, sglcoll_request* requests) {
   if (count < 0) return error(SGLCOLL_ERR_COUNT, "count is {}: it must be 0 or more", count);
-  if (!requests && count > 0) return error(SGLCOLL_ERR_ARG, "requests is NULL: it must have {} entries", count);
+  if (!requests && count > 0)
+    return error(SGLCOLL_ERR_ARG, "requests is NULL: it must have {} entries", count);
   for (int i = 0; i < count; ++i)
     if (requests[i]) SGL_TRY(check_request("requests", i, requests[i]));
   return {};
@@ -110,7 +113,8 @@ void in_each_world(int count, sglcoll_request* requests, Turn turn) {
 }
 
 void wait_turn_of(int count, sglcoll_request* requests, int64_t* idle_since) {
-  in_each_world(count, requests, [&](World& world, auto& held) { world.wait_turn(held, idle_since); });
+  in_each_world(count, requests,
+                [&](World& world, auto& held) { world.wait_turn(held, idle_since); });
 }
 
 Status check_startable(const char* name, int index, sglcoll_request request) {
@@ -118,16 +122,19 @@ Status check_startable(const char* name, int index, sglcoll_request request) {
   if (!request) return error(SGLCOLL_ERR_REQUEST, "{} is NULL: give one of the _init calls", where);
   SGL_TRY(check_request(name, index, request));
   if (!request->persistent)
-    return error(SGLCOLL_ERR_REQUEST, "{} is not persistent: only those of the _init calls are started", where);
+    return error(SGLCOLL_ERR_REQUEST,
+                 "{} is not persistent: only those of the _init calls are started", where);
   auto held = request->communicator->world()->lock();
   if (request->active)
-    return error(SGLCOLL_ERR_REQUEST, "{} is active: wait for it before it is started again", where);
+    return error(SGLCOLL_ERR_REQUEST, "{} is active: wait for it before it is started again",
+                 where);
   return {};
 }
 
 Status start_request(sglcoll_request request) {
   auto held = request->communicator->world()->lock();
-  SGL_TRY(request->communicator->start_persistent(*request->operation, request->id, request->epoch));
+  SGL_TRY(
+      request->communicator->start_persistent(*request->operation, request->id, request->epoch));
   ++request->epoch;
   request->active = true;
   return {};
@@ -149,8 +156,8 @@ Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Opera
   const bool persistent = form == Form::persistent;
   const uint32_t id = persistent ? communicator->next_persistent_id() : 0;
   if (user_type) keep_type(user_type);
-  *request = request_pool().make(kLiveRequest, {0, communicator, std::move(operation), persistent, !persistent, false,
-                                                id, 0, user_type});
+  *request = request_pool().make(kLiveRequest, {0, communicator, std::move(operation), persistent,
+                                                !persistent, false, id, 0, user_type});
   return {};
 }
 
@@ -169,7 +176,8 @@ void end_requests_of(const World& world) {
 
 }  // namespace sgl
 
-using namespace sgl;  // NOLINT(google-build-using-namespace): this file is the C face of the namespace
+using namespace sgl;  // NOLINT(google-build-using-namespace): this file is the C face of the
+                      // namespace
 
 extern "C" {
 
@@ -186,7 +194,8 @@ sglcoll_status sglcoll_startall(int count, sglcoll_request requests[]) {
     for (int i = 0; i < count; ++i) {
       SGL_TRY(check_startable("requests", i, requests[i]));
       if (auto twin = std::find(requests, requests + i, requests[i]); twin != requests + i)
-        return error(SGLCOLL_ERR_REQUEST, "requests[{}] is the same as requests[{}]: each can be started once", i,
+        return error(SGLCOLL_ERR_REQUEST,
+                     "requests[{}] is the same as requests[{}]: each can be started once", i,
                      twin - requests);
     }
     for (int i = 0; i < count; ++i) SGL_TRY(start_request(requests[i]));
@@ -277,7 +286,8 @@ sglcoll_status sglcoll_request_free(sglcoll_request* request) {
     auto held = world->lock();
     const bool running = is_running(*request);
     if (running && (*request)->persistent)
-      return error(SGLCOLL_ERR_REQUEST, "*request is persistent and active: wait for it before it is freed");
+      return error(SGLCOLL_ERR_REQUEST,
+                   "*request is persistent and active: wait for it before it is freed");
     if (running) {
       (*request)->abandoned = true;
       std::lock_guard lock(freed_requests().mutex);

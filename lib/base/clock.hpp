@@ -1,9 +1,8 @@
 // Monotonic time.
 #pragma once
 
-#include <ctime>
-
 #include <cstdint>
+#include <ctime>
 
 namespace sgl {
 

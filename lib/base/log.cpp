@@ -40,12 +40,15 @@ spdlog::logger& logger() {
 
 }  // namespace
 
-bool log_enabled(LogLevel level) { return level <= current_level.load(std::memory_order_relaxed); }
+bool log_enabled(LogLevel level) {
+  return level <= current_level.load(std::memory_order_relaxed);
+}
 
 void log_line(LogLevel level, std::string_view text) {
   if (!log_enabled(level)) return;
   std::lock_guard lock(prefix_mutex);
-  logger().log(kLevels[static_cast<size_t>(level)].spd, "{}{}{}", prefix, prefix.empty() ? "" : ": ", text);
+  logger().log(kLevels[static_cast<size_t>(level)].spd, "{}{}{}", prefix,
+               prefix.empty() ? "" : ": ", text);
 }
 
 void set_log_prefix(std::string text) {

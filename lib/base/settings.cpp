@@ -15,12 +15,15 @@ constexpr Setting kSettings[] = {
     {"SGLCOLL_LOG_LEVEL", SettingKind::choice, "warn", "error|warn|info|debug|trace",
      "least severe kind of log line that is printed"},
     {"SGLCOLL_TRANSPORT", SettingKind::choice, "auto", "auto|shm|verbs|sim",
-     "how ranks reach each other: auto is shared memory (shm) within a node and RDMA (verbs) between nodes; sim is the simulated verbs device, for tests, and needs all ranks in one process"},
+     "how ranks reach each other: auto is shared memory (shm) within a node and RDMA (verbs) "
+     "between nodes; sim is the simulated verbs device, for tests, and needs all ranks in one "
+     "process"},
     {"SGLCOLL_DEVICE", SettingKind::text, "", "",
      "RDMA device to use, e.g. \"mlx5_0\"; empty takes the fastest one that works"},
     {"SGLCOLL_PORT", SettingKind::automatic, "auto", "", "port of the RDMA device"},
     {"SGLCOLL_GID_INDEX", SettingKind::automatic, "auto", "",
-     "index of the port's address (GID); auto prefers RoCE v2 with an IPv4 address, then with a routable IPv6 one"},
+     "index of the port's address (GID); auto prefers RoCE v2 with an IPv4 address, then with a "
+     "routable IPv6 one"},
     {"SGLCOLL_PKEY", SettingKind::automatic, "auto", "",
      "partition key, e.g. 0x8001; auto takes the port's first"},
     {"SGLCOLL_SL", SettingKind::integer, "0", "", "InfiniBand service level, 0 to 15"},
@@ -29,7 +32,8 @@ constexpr Setting kSettings[] = {
     {"SGLCOLL_MTU", SettingKind::automatic, "auto", "",
      "longest packet in bytes: 256, 512, 1024, 2048 or 4096; auto takes the port's"},
     {"SGLCOLL_REGISTRATION_CACHE", SettingKind::bytes, "1G", "",
-     "bytes of user memory that may stay registered with an RDMA device after their use; 0 registers anew for each use"},
+     "bytes of user memory that may stay registered with an RDMA device after their use; 0 "
+     "registers anew for each use"},
     {"SGLCOLL_MESSAGE_SLOTS", SettingKind::integer, "32", "",
      "messages on the way to one peer over RDMA (the same on all ranks)"},
     {"SGLCOLL_QUEUE_REQUESTS", SettingKind::integer, "128", "",
@@ -37,23 +41,29 @@ constexpr Setting kSettings[] = {
     {"SGLCOLL_MAX_SGE", SettingKind::integer, "0", "",
      "most segments in one work request; 0 takes 30 or the device's limit"},
     {"SGLCOLL_ALGORITHM", SettingKind::text, "", "",
-     "algorithm to use, e.g. \"allgather=ring,bcast=binomial\"; unnamed collectives keep the table's choice"},
+     "algorithm to use, e.g. \"allgather=ring,bcast=binomial\"; unnamed collectives keep the "
+     "table's choice"},
     {"SGLCOLL_SHM_PATH", SettingKind::choice, "auto", "auto|direct|cma|staged",
-     "data path for user memory on one node: direct load/store only where memory is shared, process_vm_readv (cma), or copies through staging slots"},
+     "data path for user memory on one node: direct load/store only where memory is shared, "
+     "process_vm_readv (cma), or copies through staging slots"},
     {"SGLCOLL_PACK_BELOW_BYTES", SettingKind::automatic, "auto", "",
-     "runs of memory below this many bytes are copied for an RDMA device, not given a segment of their own; 0 copies none, auto takes the cost model's crossover"},
+     "runs of memory below this many bytes are copied for an RDMA device, not given a segment of "
+     "their own; 0 copies none, auto takes the cost model's crossover"},
     {"SGLCOLL_EAGER_BYTES", SettingKind::bytes, "4K", "",
      "payloads up to this many bytes travel inside the message (the same on all ranks)"},
     {"SGLCOLL_EARLY_BYTES", SettingKind::bytes, "1M", "",
-     "bytes kept of messages from one rank for operations that this one has not started; a rank that has sent more waits with its payloads until they are asked for"},
+     "bytes kept of messages from one rank for operations that this one has not started; a rank "
+     "that has sent more waits with its payloads until they are asked for"},
     {"SGLCOLL_CHUNK_BYTES", SettingKind::bytes, "128K", "",
      "payload bytes of one pipelined piece in chain and tree broadcasts (the same on all ranks)"},
     {"SGLCOLL_STREAM_BYTES", SettingKind::bytes, "0", "",
-     "operations that move at least this many bytes a rank write their results past the cache; 0: twice the second-level cache"},
+     "operations that move at least this many bytes a rank write their results past the cache; 0: "
+     "twice the second-level cache"},
     {"SGLCOLL_SPIN_US", SettingKind::integer, "20", "",
      "microseconds of busy polling before a waiting rank yields its processor"},
     {"SGLCOLL_TIMEOUT_S", SettingKind::integer, "0", "",
-     "seconds without any progress after which an operation fails with SGLCOLL_ERR_TIMEOUT; 0 waits for ever"},
+     "seconds without any progress after which an operation fails with SGLCOLL_ERR_TIMEOUT; 0 "
+     "waits for ever"},
     {"SGLCOLL_CHECK", SettingKind::boolean, "0", "",
      "compare the arguments of every collective across ranks and name the rank that differs"},
     {"SGLCOLL_VERIFY", SettingKind::boolean, "0", "",
@@ -61,8 +71,10 @@ constexpr Setting kSettings[] = {
     {"SGLCOLL_REPRODUCIBLE", SettingKind::boolean, "0", "",
      "reduce in an order that depends on the rank count only, not on size or placement"},
     {"SGLCOLL_EXPLAIN", SettingKind::text, "", "",
-     "print to stderr what each new plan of these collectives does and costs, e.g. \"allgather,bcast\" or \"all\""},
-    {"SGLCOLL_EXPLAIN_RANK", SettingKind::integer, "0", "", "the rank of the world that SGLCOLL_EXPLAIN prints on"},
+     "print to stderr what each new plan of these collectives does and costs, e.g. "
+     "\"allgather,bcast\" or \"all\""},
+    {"SGLCOLL_EXPLAIN_RANK", SettingKind::integer, "0", "",
+     "the rank of the world that SGLCOLL_EXPLAIN prints on"},
     {"SGLCOLL_ABORT_ON_ERROR", SettingKind::boolean, "0", "",
      "print the error and abort the process when a call fails"},
     {"SGLCOLL_TOPOLOGY", SettingKind::text, "", "",
@@ -113,13 +125,16 @@ const char* wanted_form(const Setting& setting, std::string_view value) {
   int64_t number = 0;
   bool flag = false;
   switch (setting.kind) {
-    case SettingKind::text: return nullptr;
+    case SettingKind::text:
+      return nullptr;
     case SettingKind::integer:
       return parse_integer(value, &number) ? nullptr : "a whole number, 0 or more";
     case SettingKind::bytes:
       return parse_bytes(value, &number) ? nullptr : "bytes such as 4096, 64K, 1M or 2G";
-    case SettingKind::boolean: return parse_boolean(value, &flag) ? nullptr : "0 or 1";
-    case SettingKind::choice: return is_choice(setting.choices, value) ? nullptr : setting.choices;
+    case SettingKind::boolean:
+      return parse_boolean(value, &flag) ? nullptr : "0 or 1";
+    case SettingKind::choice:
+      return is_choice(setting.choices, value) ? nullptr : setting.choices;
     case SettingKind::automatic:
       return parse_automatic(value, &number) ? nullptr : "auto or a whole number, 0 or more";
   }
@@ -162,7 +177,9 @@ const Setting& known_setting(std::string_view name) {
 
 }  // namespace
 
-std::span<const Setting> all_settings() { return kSettings; }
+std::span<const Setting> all_settings() {
+  return kSettings;
+}
 
 std::string setting_text(std::string_view name) {
   return std::string(effective_value(known_setting(name)));
@@ -200,10 +217,20 @@ bool parse_bytes(std::string_view text, int64_t* bytes) {
   int shift = 0;
   if (!text.empty()) {
     switch (text.back()) {
-      case 'k': case 'K': shift = 10; break;
-      case 'm': case 'M': shift = 20; break;
-      case 'g': case 'G': shift = 30; break;
-      default: break;
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      default:
+        break;
     }
   }
   if (shift) text.remove_suffix(1);

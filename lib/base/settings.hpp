@@ -5,6 +5,8 @@
 // value by name through the functions below and nowhere calls getenv itself.
 #pragma once
 
+#include "base/status.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,15 +14,13 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.hpp"
-
 namespace sgl {
 
 // automatic: "auto" or a whole number, also in hexadecimal (0x...).
 enum class SettingKind { text, integer, bytes, boolean, choice, automatic };
 
 struct Setting {
-  const char* name;           // with the prefix SGLCOLL_
+  const char* name;  // with the prefix SGLCOLL_
   SettingKind kind;
   const char* default_value;  // as a user would write it
   const char* choices;        // "a|b|c" for SettingKind::choice, else ""

@@ -2,14 +2,14 @@
 // names the argument, its value and what would be right.
 #pragma once
 
+#include <sglcoll/sglcoll.h>
+
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include <sglcoll/sglcoll.h>
 
 namespace sgl {
 
@@ -46,7 +46,7 @@ Status error(Code code, fmt::format_string<Args...> format, Args&&... args) {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
   Result(Status failure) : status_(std::move(failure)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }
@@ -61,10 +61,9 @@ class [[nodiscard]] Result {
 };
 
 // Returns from the enclosing function when `expression` (a Status) failed.
-#define SGL_TRY(expression)                                 \
-  do {                                                      \
-    if (::sgl::Status status_ = (expression); !status_.ok()) \
-      return status_;                                       \
+#define SGL_TRY(expression)                                                  \
+  do {                                                                       \
+    if (::sgl::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 
 }  // namespace sgl

@@ -1,9 +1,9 @@
 #include "comm/arguments.hpp"
 
-#include <vector>
-
 #include "base/checked.hpp"
 #include "comm/argument_check.hpp"
+
+#include <vector>
 
 namespace sgl {
 namespace {
@@ -13,7 +13,8 @@ namespace {
 Binding bind(void* address, Layout layout) {
   if (address || layout.empty()) return {static_cast<std::byte*>(address), std::move(layout)};
   int64_t lowest = layout.true_lb();
-  return {reinterpret_cast<std::byte*>(lowest), layout.shifted(-lowest)};  // NOLINT(performance-no-int-to-ptr)
+  return {reinterpret_cast<std::byte*>(lowest),
+          layout.shifted(-lowest)};  // NOLINT(performance-no-int-to-ptr)
 }
 
 Binding bind_array(const BufferArgument& buffer, int64_t elements) {
@@ -25,7 +26,8 @@ Binding bind_blocks(const BlocksArgument& blocks, int size) {
   parts.reserve(static_cast<size_t>(size));
   for (int i = 0; i < size; ++i) {
     if (blocks.counts[i] == 0) continue;  // its displacement may be anything
-    parts.push_back(blocks.type->array_layout(blocks.counts[i]).shifted(blocks.displacements[i] * blocks.type->extent));
+    parts.push_back(blocks.type->array_layout(blocks.counts[i])
+                        .shifted(blocks.displacements[i] * blocks.type->extent));
   }
   return bind(blocks.address, Layout::seq(std::move(parts)));
 }
@@ -67,8 +69,11 @@ void set_reduction(const OpArgument& op, const TypePtr& type, CollectiveCall* ca
 Status check_block_of_each(const BufferArgument& buffer, int size) {
   SGL_TRY(check_buffer(buffer, buffer.count));
   int64_t elements = 0, bytes = 0;
-  if (checked_mul(buffer.count, size, &elements) && checked_mul(elements, buffer.type->size, &bytes)) return {};
-  return error(SGLCOLL_ERR_COUNT, "{} is {}: times {} ranks it overflows 64 bits", buffer.count_name, buffer.count, size);
+  if (checked_mul(buffer.count, size, &elements) &&
+      checked_mul(elements, buffer.type->size, &bytes))
+    return {};
+  return error(SGLCOLL_ERR_COUNT, "{} is {}: times {} ranks it overflows 64 bits",
+               buffer.count_name, buffer.count, size);
 }
 
 // The elements of a buffer of all blocks, when that fits.
@@ -80,12 +85,14 @@ Status check_all_blocks(const BufferArgument& buffer, int size, int64_t* element
 
 }  // namespace
 
-Result<CollectiveCall> allgather_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv) {
+Result<CollectiveCall> allgather_call(const CallSite& site, const BufferArgument& send,
+                                      const BufferArgument& recv) {
   CollectiveCall call;
   int64_t all = 0;
   SGL_TRY(check_not_in_place(recv.name, recv.in_place));
   SGL_TRY(check_all_blocks(recv, site.size, &all));
-  call.problem = problem_at(site, Collective::allgather, Blocks::uniform(site.size, recv.count * recv.type->size));
+  call.problem = problem_at(site, Collective::allgather,
+                            Blocks::uniform(site.size, recv.count * recv.type->size));
   call.recv = bind_array(recv, all);
   call.signature = repeat(recv.type->signature, recv.count);
   call.problem.in_place = send.in_place;
@@ -97,13 +104,16 @@ Result<CollectiveCall> allgather_call(const CallSite& site, const BufferArgument
   return call;
 }
 
-Result<CollectiveCall> allgatherv_call(const CallSite& site, const BufferArgument& send, const BlocksArgument& recv) {
+Result<CollectiveCall> allgatherv_call(const CallSite& site, const BufferArgument& send,
+                                       const BlocksArgument& recv) {
   CollectiveCall call;
   SGL_TRY(check_not_in_place(recv.name, recv.in_place));
   SGL_TRY(check_blocks(recv, site.size));
-  call.problem = problem_at(site, Collective::allgatherv, Blocks::per_rank(block_bytes(recv.counts, site.size, *recv.type)));
+  call.problem = problem_at(site, Collective::allgatherv,
+                            Blocks::per_rank(block_bytes(recv.counts, site.size, *recv.type)));
   call.recv = bind_blocks(recv, site.size);
-  call.signature = repeat(recv.type->signature, call.problem.blocks.total() / std::max<int64_t>(recv.type->size, 1));
+  call.signature = repeat(recv.type->signature,
+                          call.problem.blocks.total() / std::max<int64_t>(recv.type->size, 1));
   call.problem.in_place = send.in_place;
   if (send.in_place) return call;
   SGL_TRY(check_buffer(send, send.count));
@@ -120,7 +130,8 @@ Result<CollectiveCall> reduce_scatter_block_call(const CallSite& site, const Buf
   SGL_TRY(check_not_in_place(recv.name, recv.in_place));
   SGL_TRY(check_reduction(op, recv.type));
   SGL_TRY(check_all_blocks(recv, site.size, &all));
-  call.problem = problem_at(site, Collective::reduce_scatter_block, Blocks::uniform(site.size, recv.count * recv.type->size));
+  call.problem = problem_at(site, Collective::reduce_scatter_block,
+                            Blocks::uniform(site.size, recv.count * recv.type->size));
   set_reduction(op, recv.type, &call);
   call.signature = repeat(recv.type->signature, recv.count);
   call.problem.in_place = send.in_place;
@@ -132,15 +143,19 @@ Result<CollectiveCall> reduce_scatter_block_call(const CallSite& site, const Buf
   return call;
 }
 
-Result<CollectiveCall> reduce_scatter_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
-                                           const int64_t* counts, const OpArgument& op) {
+Result<CollectiveCall> reduce_scatter_call(const CallSite& site, const BufferArgument& send,
+                                           const BufferArgument& recv, const int64_t* counts,
+                                           const OpArgument& op) {
   CollectiveCall call;
   if (!counts) return error(SGLCOLL_ERR_ARG, "recv_counts is NULL: it has one count a rank");
   int64_t all = 0;
   for (int i = 0; i < site.size; ++i) {
-    if (counts[i] < 0) return error(SGLCOLL_ERR_COUNT, "recv_counts[{}] is {}: it must be 0 or more", i, counts[i]);
+    if (counts[i] < 0)
+      return error(SGLCOLL_ERR_COUNT, "recv_counts[{}] is {}: it must be 0 or more", i, counts[i]);
     if (__builtin_add_overflow(all, counts[i], &all))
-      return error(SGLCOLL_ERR_COUNT, "the sum of recv_counts overflows 64 bits at recv_counts[{}] = {}", i, counts[i]);
+      return error(SGLCOLL_ERR_COUNT,
+                   "the sum of recv_counts overflows 64 bits at recv_counts[{}] = {}", i,
+                   counts[i]);
   }
   SGL_TRY(check_not_in_place(recv.name, recv.in_place));
   SGL_TRY(check_reduction(op, recv.type));
@@ -148,7 +163,8 @@ Result<CollectiveCall> reduce_scatter_call(const CallSite& site, const BufferArg
   SGL_TRY(check_buffer(recv, received));
   BufferArgument whole = send.in_place ? recv : send;
   SGL_TRY(check_buffer(whole, all));
-  call.problem = problem_at(site, Collective::reduce_scatter, Blocks::per_rank(block_bytes(counts, site.size, *recv.type)));
+  call.problem = problem_at(site, Collective::reduce_scatter,
+                            Blocks::per_rank(block_bytes(counts, site.size, *recv.type)));
   set_reduction(op, recv.type, &call);
   call.signature = repeat(recv.type->signature, all);
   call.problem.in_place = send.in_place;
@@ -159,13 +175,14 @@ Result<CollectiveCall> reduce_scatter_call(const CallSite& site, const BufferArg
   return call;
 }
 
-Result<CollectiveCall> allreduce_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
-                                      const OpArgument& op) {
+Result<CollectiveCall> allreduce_call(const CallSite& site, const BufferArgument& send,
+                                      const BufferArgument& recv, const OpArgument& op) {
   CollectiveCall call;
   SGL_TRY(check_not_in_place(recv.name, recv.in_place));
   SGL_TRY(check_reduction(op, recv.type));
   SGL_TRY(check_buffer(recv, recv.count));
-  call.problem = problem_at(site, Collective::allreduce, Blocks::uniform(1, recv.count * recv.type->size));
+  call.problem =
+      problem_at(site, Collective::allreduce, Blocks::uniform(1, recv.count * recv.type->size));
   set_reduction(op, recv.type, &call);
   call.signature = repeat(recv.type->signature, recv.count);
   call.problem.in_place = send.in_place;
@@ -177,15 +194,17 @@ Result<CollectiveCall> allreduce_call(const CallSite& site, const BufferArgument
   return call;
 }
 
-Result<CollectiveCall> reduce_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
-                                   const OpArgument& op, int root) {
+Result<CollectiveCall> reduce_call(const CallSite& site, const BufferArgument& send,
+                                   const BufferArgument& recv, const OpArgument& op, int root) {
   CollectiveCall call;
   SGL_TRY(check_root(root, site.size));
   bool at_root = site.rank == root;
-  SGL_TRY(at_root ? check_not_in_place(recv.name, recv.in_place) : check_not_in_place(send.name, send.in_place));
+  SGL_TRY(at_root ? check_not_in_place(recv.name, recv.in_place)
+                  : check_not_in_place(send.name, send.in_place));
   SGL_TRY(check_reduction(op, recv.type));
   SGL_TRY(check_buffer(send.in_place ? recv : send, recv.count));
-  call.problem = problem_at(site, Collective::reduce, Blocks::uniform(1, recv.count * recv.type->size), root);
+  call.problem =
+      problem_at(site, Collective::reduce, Blocks::uniform(1, recv.count * recv.type->size), root);
   set_reduction(op, recv.type, &call);
   call.signature = repeat(recv.type->signature, recv.count);
   call.problem.in_place = send.in_place;
@@ -202,13 +221,15 @@ Result<CollectiveCall> bcast_call(const CallSite& site, const BufferArgument& bu
   SGL_TRY(check_root(root, site.size));
   SGL_TRY(check_not_in_place(buffer.name, buffer.in_place));
   SGL_TRY(check_buffer(buffer, buffer.count));
-  call.problem = problem_at(site, Collective::bcast, Blocks::uniform(1, buffer.count * buffer.type->size), root);
+  call.problem = problem_at(site, Collective::bcast,
+                            Blocks::uniform(1, buffer.count * buffer.type->size), root);
   call.signature = repeat(buffer.type->signature, buffer.count);
   call.recv = bind_array(buffer, buffer.count);
   return call;
 }
 
-Result<CollectiveCall> gather_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv, int root) {
+Result<CollectiveCall> gather_call(const CallSite& site, const BufferArgument& send,
+                                   const BufferArgument& recv, int root) {
   CollectiveCall call;
   SGL_TRY(check_root(root, site.size));
   bool at_root = site.rank == root;
@@ -226,17 +247,20 @@ Result<CollectiveCall> gather_call(const CallSite& site, const BufferArgument& s
     call.send = bind_array(send, send.count);
     if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
   }
-  call.problem = problem_at(site, Collective::gather, Blocks::uniform(site.size, block.count * block.type->size), root);
+  call.problem = problem_at(site, Collective::gather,
+                            Blocks::uniform(site.size, block.count * block.type->size), root);
   call.problem.in_place = send.in_place;
   call.signature = repeat(block.type->signature, block.count);
   return call;
 }
 
-Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& send, const BlocksArgument& recv, int root) {
+Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& send,
+                                    const BlocksArgument& recv, int root) {
   CollectiveCall call;
   SGL_TRY(check_root(root, site.size));
   bool at_root = site.rank == root;
-  std::vector<int64_t> bytes(static_cast<size_t>(site.size));  // only the root knows those of others
+  std::vector<int64_t> bytes(
+      static_cast<size_t>(site.size));  // only the root knows those of others
   if (at_root) {
     SGL_TRY(check_not_in_place(recv.name, recv.in_place));
     SGL_TRY(check_blocks(recv, site.size));
@@ -247,7 +271,8 @@ Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& 
   }
   if (!send.in_place) {
     SGL_TRY(check_buffer(send, send.count));
-    if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.counts[site.rank]));
+    if (at_root)
+      SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.counts[site.rank]));
     call.send = bind_array(send, send.count);
     if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
     bytes[static_cast<size_t>(site.rank)] = send.count * send.type->size;
@@ -257,7 +282,8 @@ Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& 
   return call;
 }
 
-Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv, int root) {
+Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& send,
+                                    const BufferArgument& recv, int root) {
   CollectiveCall call;
   SGL_TRY(check_root(root, site.size));
   bool at_root = site.rank == root;
@@ -275,17 +301,20 @@ Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& 
     call.recv = bind_array(recv, recv.count);
     if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
   }
-  call.problem = problem_at(site, Collective::scatter, Blocks::uniform(site.size, block.count * block.type->size), root);
+  call.problem = problem_at(site, Collective::scatter,
+                            Blocks::uniform(site.size, block.count * block.type->size), root);
   call.problem.in_place = recv.in_place;
   call.signature = repeat(block.type->signature, block.count);
   return call;
 }
 
-Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument& send, const BufferArgument& recv, int root) {
+Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument& send,
+                                     const BufferArgument& recv, int root) {
   CollectiveCall call;
   SGL_TRY(check_root(root, site.size));
   bool at_root = site.rank == root;
-  std::vector<int64_t> bytes(static_cast<size_t>(site.size));  // only the root knows those of others
+  std::vector<int64_t> bytes(
+      static_cast<size_t>(site.size));  // only the root knows those of others
   if (at_root) {
     SGL_TRY(check_not_in_place(send.name, send.in_place));
     SGL_TRY(check_blocks(send, site.size));
@@ -297,7 +326,8 @@ Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument&
   if (!recv.in_place) {
     SGL_TRY(check_buffer(recv, recv.count));
     if (at_root) {
-      BufferArgument own{send.name, send.counts_name, nullptr, false, send.counts[site.rank], send.type};
+      BufferArgument own{send.name, send.counts_name,       nullptr,
+                         false,     send.counts[site.rank], send.type};
       SGL_TRY(check_signatures(own, own.count, recv.name, recv.type, recv.count));
     }
     call.recv = bind_array(recv, recv.count);

@@ -5,12 +5,12 @@
 // operations, matching signatures, overlap. Nothing has been sent when they fail.
 #pragma once
 
-#include <cstdint>
-
 #include "base/status.hpp"
 #include "datatype/type.hpp"
 #include "executor/operation.hpp"
 #include "schedule/problem.hpp"
+
+#include <cstdint>
 
 namespace sgl {
 
@@ -29,7 +29,7 @@ struct CallSite {
 
 // A buffer argument. `in_place`: SGLCOLL_IN_PLACE was given for it.
 struct BufferArgument {
-  const char* name;        // of the parameters, for messages
+  const char* name;  // of the parameters, for messages
   const char* count_name;
   void* address = nullptr;
   bool in_place = false;
@@ -54,22 +54,29 @@ struct OpArgument {
   sglcoll_type type_handle = nullptr;
 };
 
-Result<CollectiveCall> allgather_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv);
-Result<CollectiveCall> allgatherv_call(const CallSite& site, const BufferArgument& send, const BlocksArgument& recv);
+Result<CollectiveCall> allgather_call(const CallSite& site, const BufferArgument& send,
+                                      const BufferArgument& recv);
+Result<CollectiveCall> allgatherv_call(const CallSite& site, const BufferArgument& send,
+                                       const BlocksArgument& recv);
 Result<CollectiveCall> reduce_scatter_block_call(const CallSite& site, const BufferArgument& send,
                                                  const BufferArgument& recv, const OpArgument& op);
 // recv.count is ignored: counts (of size ranks) says all.
-Result<CollectiveCall> reduce_scatter_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
-                                           const int64_t* counts, const OpArgument& op);
-Result<CollectiveCall> allreduce_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
-                                      const OpArgument& op);
-Result<CollectiveCall> reduce_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv,
-                                   const OpArgument& op, int root);
+Result<CollectiveCall> reduce_scatter_call(const CallSite& site, const BufferArgument& send,
+                                           const BufferArgument& recv, const int64_t* counts,
+                                           const OpArgument& op);
+Result<CollectiveCall> allreduce_call(const CallSite& site, const BufferArgument& send,
+                                      const BufferArgument& recv, const OpArgument& op);
+Result<CollectiveCall> reduce_call(const CallSite& site, const BufferArgument& send,
+                                   const BufferArgument& recv, const OpArgument& op, int root);
 Result<CollectiveCall> bcast_call(const CallSite& site, const BufferArgument& buffer, int root);
-Result<CollectiveCall> gather_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv, int root);
-Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& send, const BlocksArgument& recv, int root);
-Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& send, const BufferArgument& recv, int root);
-Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument& send, const BufferArgument& recv, int root);
+Result<CollectiveCall> gather_call(const CallSite& site, const BufferArgument& send,
+                                   const BufferArgument& recv, int root);
+Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& send,
+                                    const BlocksArgument& recv, int root);
+Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& send,
+                                    const BufferArgument& recv, int root);
+Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument& send,
+                                     const BufferArgument& recv, int root);
 Result<CollectiveCall> barrier_call(const CallSite& site);
 
 }  // namespace sgl

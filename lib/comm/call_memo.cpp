@@ -3,7 +3,9 @@
 namespace sgl {
 namespace {
 
-bool given(const void* buffer, const Layout& layout) { return buffer || layout.empty(); }
+bool given(const void* buffer, const Layout& layout) {
+  return buffer || layout.empty();
+}
 
 bool may_overlap(const std::byte* a, const Layout& of_a, const std::byte* b, const Layout& of_b) {
   if (of_a.empty() || of_b.empty()) return false;
@@ -39,7 +41,8 @@ std::unique_ptr<Operation> CallMemo::recall(const CallKey& key, const CallBuffer
 // A null buffer stands for absolute addresses, to which the layouts were fitted.
 void CallMemo::remember(const CallKey& key, const CallBuffers& buffers, Operation& operation) {
   operation.memo_serial = 0;
-  if (!given(buffers.send, operation.send_layout()) || !given(buffers.recv, operation.recv_layout()))
+  if (!given(buffers.send, operation.send_layout()) ||
+      !given(buffers.recv, operation.recv_layout()))
     return;
   Slot* slot = find(key);
   if (!slot) {

@@ -3,12 +3,12 @@
 // or other buffers, skips the checks and the layouts that depend on the rest only.
 #pragma once
 
+#include "executor/operation.hpp"
+#include "schedule/problem.hpp"
+
 #include <array>
 #include <cstdint>
 #include <memory>
-
-#include "executor/operation.hpp"
-#include "schedule/problem.hpp"
 
 namespace sgl {
 

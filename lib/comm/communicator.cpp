@@ -1,12 +1,12 @@
 #include "comm/communicator.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <map>
-
 #include "base/log.hpp"
 #include "collectives/builder.hpp"
 #include "schedule/verifier.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
 
 namespace sgl {
 namespace {
@@ -40,12 +40,14 @@ uint64_t hash_of(const Blocks& blocks) {
 }
 
 Status no_context_left() {
-  return error(SGLCOLL_ERR_UNSUPPORTED, "the ids of communicators are used up: make fewer and keep them");
+  return error(SGLCOLL_ERR_UNSUPPORTED,
+               "the ids of communicators are used up: make fewer and keep them");
 }
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<World> world, uint32_t id, int rank, std::vector<int> world_ranks)
+Communicator::Communicator(std::shared_ptr<World> world, uint32_t id, int rank,
+                           std::vector<int> world_ranks)
     : world_(std::move(world)) {
   context_.id = id;
   context_.rank = rank;
@@ -69,10 +71,12 @@ Communicator::~Communicator() {
 Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
   // A reproducible order depends on no placement.
   if (!world_->settings().reproducible) arrangement_.apply(&problem);
-  Result<const Builder*> builder = select_builder(problem, world_->on_one_node(), world_->settings().algorithm,
-                                                 world_->settings().reproducible);
+  Result<const Builder*> builder =
+      select_builder(problem, world_->on_one_node(), world_->settings().algorithm,
+                     world_->settings().reproducible);
   if (!builder.ok()) return std::move(builder.status());
-  if (world_->settings().verify && problem.collective != Collective::gatherv && problem.collective != Collective::scatterv) {
+  if (world_->settings().verify && problem.collective != Collective::gatherv &&
+      problem.collective != Collective::scatterv) {
     std::vector<Problem> problems(static_cast<size_t>(problem.size), problem);
     std::vector<Schedule> schedules;
     for (int rank = 0; rank < problem.size; ++rank) {
@@ -82,13 +86,15 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
     SGL_TRY(verify(problems, schedules));
   }
   ++world_->engine().counters().plans_built;
-  return std::shared_ptr<const Plan>(std::make_shared<Plan>(problem, builder.value()->build(problem)));
+  return std::shared_ptr<const Plan>(
+      std::make_shared<Plan>(problem, builder.value()->build(problem)));
 }
 
-Result<std::unique_ptr<Operation>> Communicator::prepare(CollectiveCall call,
-                                                          std::unique_lock<std::recursive_mutex>& held) {
+Result<std::unique_ptr<Operation>> Communicator::prepare(
+    CollectiveCall call, std::unique_lock<std::recursive_mutex>& held) {
   if (!context_.broken.ok())
-    return error(context_.broken.code(), "the communicator cannot be used any more: {}", context_.broken.text());
+    return error(context_.broken.code(), "the communicator cannot be used any more: {}",
+                 context_.broken.text());
   call.problem.chunk_bytes = world_->settings().chunk_bytes;
   if (world_->settings().check && !checking_) SGL_TRY(check_across_ranks(call, held));
   PlanCache::Entry* entry = plans_.find(call.problem);
@@ -168,7 +174,8 @@ Status Communicator::allgather_bytes(std::span<const std::byte> mine, std::vecto
 
 // The group's first rank names the new communicators: its ids are unique in the world, so
 // threads that split different communicators at the same time do not need to agree.
-Result<CommunicatorPtr> Communicator::split(int color, int key, std::unique_lock<std::recursive_mutex>& held) {
+Result<CommunicatorPtr> Communicator::split(int color, int key,
+                                            std::unique_lock<std::recursive_mutex>& held) {
   struct Card {
     int32_t color, key;
     uint32_t id;  // rank 0's, 0 if it has none left
@@ -182,7 +189,8 @@ Result<CommunicatorPtr> Communicator::split(int color, int key, std::unique_lock
   if (color == SGLCOLL_UNDEFINED) return CommunicatorPtr();
   std::vector<std::pair<int, int>> members;  // (key, rank)
   for (int i = 0; i < size(); ++i)
-    if (cards[static_cast<size_t>(i)].color == color) members.emplace_back(cards[static_cast<size_t>(i)].key, i);
+    if (cards[static_cast<size_t>(i)].color == color)
+      members.emplace_back(cards[static_cast<size_t>(i)].key, i);
   std::sort(members.begin(), members.end());
   std::vector<int> world_ranks;
   int new_rank = 0;
@@ -200,14 +208,16 @@ Result<CommunicatorPtr> Communicator::self() {
 }
 
 void Communicator::meet(std::unique_lock<std::recursive_mutex>& held) {
-  Result<std::unique_ptr<Operation>> operation = prepare(barrier_call({rank(), size()}).take(), held);
+  Result<std::unique_ptr<Operation>> operation =
+      prepare(barrier_call({rank(), size()}).take(), held);
   Status outcome = operation.ok() ? start(*operation.value()) : std::move(operation.status());
   if (outcome.ok()) outcome = complete(*operation.value(), held);
   if (!outcome.ok()) log(LogLevel::info, "not all ranks met: {}", outcome.text());
 }
 
 // The odd rank is the one that differs from what most ranks gave.
-Status Communicator::check_across_ranks(const CollectiveCall& call, std::unique_lock<std::recursive_mutex>& held) {
+Status Communicator::check_across_ranks(const CollectiveCall& call,
+                                        std::unique_lock<std::recursive_mutex>& held) {
   const bool at_root = counts_at_root(call.problem.collective);
   const Blocks& blocks = call.problem.blocks;
   CallCard mine{call.signature.hash,
@@ -227,16 +237,19 @@ Status Communicator::check_across_ranks(const CollectiveCall& call, std::unique_
     std::map<decltype(field(mine)), std::vector<int>> ranks;
     for (int i = 0; i < size(); ++i) ranks[field(cards[static_cast<size_t>(i)])].push_back(i);
     if (ranks.size() == 1) return {};
-    auto most = std::max_element(ranks.begin(), ranks.end(),
-                                 [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    auto most = std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
+      return a.second.size() < b.second.size();
+    });
     auto odd = ranks.begin() == most ? std::next(ranks.begin()) : ranks.begin();
     return error(SGLCOLL_ERR_MISMATCH, "{}: rank {} gives {} {} where rank {} gives {}",
-                 collective_name(call.problem.collective), odd->second.front(), what, describe(odd->first),
-                 most->second.front(), describe(most->first));
+                 collective_name(call.problem.collective), odd->second.front(), what,
+                 describe(odd->first), most->second.front(), describe(most->first));
   };
   auto plain = [](auto value) { return fmt::format("{}", value); };
-  SGL_TRY(differs([](const CallCard& c) { return c.collective; },
-                  [](int32_t c) { return std::string(collective_name(static_cast<Collective>(c))); }, "collective"));
+  SGL_TRY(
+      differs([](const CallCard& c) { return c.collective; },
+              [](int32_t c) { return std::string(collective_name(static_cast<Collective>(c))); },
+              "collective"));
   SGL_TRY(differs([](const CallCard& c) { return c.root; }, plain, "root"));
   SGL_TRY(differs([](const CallCard& c) { return c.op; },
                   [](uint32_t op) { return std::string(op_name(static_cast<OpKind>(op))); }, "op"));
@@ -257,15 +270,18 @@ Status Communicator::check_against_root(const Problem& problem, const std::vecto
     int64_t odd = -1, expected = 0;
   } mine;
   for (int i = size(); rank() == problem.root && i-- > 0;)
-    if (problem.blocks.bytes(i) != given[static_cast<size_t>(i)]) mine = {i, problem.blocks.bytes(i)};
+    if (problem.blocks.bytes(i) != given[static_cast<size_t>(i)])
+      mine = {i, problem.blocks.bytes(i)};
   std::vector<std::byte> bytes;
   SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes, held));
   Verdict found;
-  std::memcpy(&found, bytes.data() + static_cast<size_t>(problem.root) * sizeof found, sizeof found);
+  std::memcpy(&found, bytes.data() + static_cast<size_t>(problem.root) * sizeof found,
+              sizeof found);
   if (found.odd < 0) return {};
-  return error(SGLCOLL_ERR_MISMATCH, "{}: rank {} gives {} bytes where the root, rank {}, has {} for it",
-               collective_name(problem.collective), found.odd, given[static_cast<size_t>(found.odd)], problem.root,
-               found.expected);
+  return error(SGLCOLL_ERR_MISMATCH,
+               "{}: rank {} gives {} bytes where the root, rank {}, has {} for it",
+               collective_name(problem.collective), found.odd,
+               given[static_cast<size_t>(found.odd)], problem.root, found.expected);
 }
 
 }  // namespace sgl

@@ -2,16 +2,16 @@
 // on it.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include "collectives/select/arrangement.hpp"
 #include "comm/arguments.hpp"
 #include "comm/call_memo.hpp"
 #include "comm/plan_cache.hpp"
 #include "comm/world.hpp"
 #include "executor/operation.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace sgl {
 
@@ -32,7 +32,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   // An operation for the call, bound and not started. Checks across ranks first
   // when SGLCOLL_CHECK is on.
-  Result<std::unique_ptr<Operation>> prepare(CollectiveCall call, std::unique_lock<std::recursive_mutex>& held);
+  Result<std::unique_ptr<Operation>> prepare(CollectiveCall call,
+                                             std::unique_lock<std::recursive_mutex>& held);
   // The same without a CollectiveCall, if an equal call was made before and nothing
   // forbids it; else null, and after prepare() the call may be remembered.
   std::unique_ptr<Operation> recall(const CallKey& key, const CallBuffers& buffers);
@@ -57,7 +58,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // Blocking allgather of equal byte strings, for the library's own agreements.
   Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all,
                          std::unique_lock<std::recursive_mutex>& held);
-  Status check_across_ranks(const CollectiveCall& call, std::unique_lock<std::recursive_mutex>& held);
+  Status check_across_ranks(const CollectiveCall& call,
+                            std::unique_lock<std::recursive_mutex>& held);
   Status check_against_root(const Problem& problem, const std::vector<int64_t>& given,
                             std::unique_lock<std::recursive_mutex>& held);
 

@@ -2,11 +2,11 @@
 // so that a call that was made before neither plans nor allocates.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "executor/operation.hpp"
 #include "executor/plan.hpp"
+
+#include <memory>
+#include <vector>
 
 namespace sgl {
 

@@ -28,7 +28,8 @@ std::vector<int> bound_processors() {
   return processors;
 }
 
-Result<RankPath> path_on_named_machine(const std::string& machine, int local_rank, int local_ranks) {
+Result<RankPath> path_on_named_machine(const std::string& machine, int local_rank,
+                                       int local_ranks) {
   Result<Node> node = load_node(machine);
   if (!node.ok()) return std::move(node.status());
   Result<MapBy> map_by = parse_map_by(setting_text("SGLCOLL_MAP_BY"));

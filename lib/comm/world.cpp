@@ -1,14 +1,5 @@
 #include "comm/world.hpp"
 
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
-
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "collectives/builder.hpp"
@@ -17,6 +8,15 @@
 #include "transport/shm/shm.hpp"
 #include "transport/sim/sim.hpp"
 #include "transport/verbs/verbs.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 namespace sgl {
 namespace {
@@ -51,7 +51,8 @@ int64_t stream_bytes() {
 
 }  // namespace
 
-Result<std::unique_ptr<World>> World::create(sglcoll_thread_level level, const sglcoll_exchange* exchange) {
+Result<std::unique_ptr<World>> World::create(sglcoll_thread_level level,
+                                             const sglcoll_exchange* exchange) {
   std::vector<std::string> warnings;
   SGL_TRY(check_settings(&warnings));
   SGL_TRY(check_algorithm_setting(setting_text("SGLCOLL_ALGORITHM")));
@@ -93,24 +94,35 @@ Status World::agree_on_settings() {
   settings_.reproducible = setting_boolean("SGLCOLL_REPRODUCIBLE");
   settings_.algorithm = setting_text("SGLCOLL_ALGORITHM");
   if (settings_.chunk_bytes < 1)
-    return error(SGLCOLL_ERR_ARG, "SGLCOLL_CHUNK_BYTES={} is not valid: it takes 1 or more", settings_.chunk_bytes);
-  SettingsCard mine{kVersion, settings_.eager_bytes, settings_.chunk_bytes,
-                    std::hash<std::string>{}(settings_.algorithm), settings_.check, settings_.reproducible};
+    return error(SGLCOLL_ERR_ARG, "SGLCOLL_CHUNK_BYTES={} is not valid: it takes 1 or more",
+                 settings_.chunk_bytes);
+  SettingsCard mine{kVersion,
+                    settings_.eager_bytes,
+                    settings_.chunk_bytes,
+                    std::hash<std::string>{}(settings_.algorithm),
+                    settings_.check,
+                    settings_.reproducible};
   std::vector<std::byte> all;
   SGL_TRY(boot_->allgather(std::as_bytes(std::span(&mine, 1)), &all));
   for (int rank = 0; rank < size(); ++rank) {
     SettingsCard other;
     std::memcpy(&other, all.data() + rank * sizeof other, sizeof other);
     auto differ = [&](const char* what, auto theirs, auto ours) {
-      return error(SGLCOLL_ERR_MISMATCH, "{} is {} on rank {} and {} on rank {}: it must be the same on all ranks", what,
+      return error(SGLCOLL_ERR_MISMATCH,
+                   "{} is {} on rank {} and {} on rank {}: it must be the same on all ranks", what,
                    theirs, rank, ours, this->rank());
     };
-    if (other.version != mine.version) return differ("the library's version", other.version, mine.version);
-    if (other.eager_bytes != mine.eager_bytes) return differ("SGLCOLL_EAGER_BYTES", other.eager_bytes, mine.eager_bytes);
-    if (other.chunk_bytes != mine.chunk_bytes) return differ("SGLCOLL_CHUNK_BYTES", other.chunk_bytes, mine.chunk_bytes);
-    if (other.algorithm_hash != mine.algorithm_hash) return differ("SGLCOLL_ALGORITHM", "another", settings_.algorithm);
+    if (other.version != mine.version)
+      return differ("the library's version", other.version, mine.version);
+    if (other.eager_bytes != mine.eager_bytes)
+      return differ("SGLCOLL_EAGER_BYTES", other.eager_bytes, mine.eager_bytes);
+    if (other.chunk_bytes != mine.chunk_bytes)
+      return differ("SGLCOLL_CHUNK_BYTES", other.chunk_bytes, mine.chunk_bytes);
+    if (other.algorithm_hash != mine.algorithm_hash)
+      return differ("SGLCOLL_ALGORITHM", "another", settings_.algorithm);
     if (other.check != mine.check) return differ("SGLCOLL_CHECK", other.check, mine.check);
-    if (other.reproducible != mine.reproducible) return differ("SGLCOLL_REPRODUCIBLE", other.reproducible, mine.reproducible);
+    if (other.reproducible != mine.reproducible)
+      return differ("SGLCOLL_REPRODUCIBLE", other.reproducible, mine.reproducible);
   }
   return {};
 }
@@ -169,9 +181,11 @@ Status World::make_engine() {
 
 Status World::check_caller() const {
   if (fork_generation.load(std::memory_order_relaxed) != process_generation_)
-    return error(SGLCOLL_ERR_FORKED, "this process was forked after sglcoll_init: only the parent may call");
+    return error(SGLCOLL_ERR_FORKED,
+                 "this process was forked after sglcoll_init: only the parent may call");
   if (in_user_function())
-    return error(SGLCOLL_ERR_OP, "a reduction function called the library: it may call datatype functions only");
+    return error(SGLCOLL_ERR_OP,
+                 "a reduction function called the library: it may call datatype functions only");
   return {};
 }
 
@@ -182,12 +196,14 @@ uint32_t World::take_context_id() {
 }
 
 std::unique_lock<std::recursive_mutex> World::lock() {
-  return level_ == SGLCOLL_THREAD_MULTIPLE ? std::unique_lock(mutex_) : std::unique_lock<std::recursive_mutex>();
+  return level_ == SGLCOLL_THREAD_MULTIPLE ? std::unique_lock(mutex_)
+                                           : std::unique_lock<std::recursive_mutex>();
 }
 
 void World::hear_of_deaths() {
   if (std::optional<int> failed = boot_->poll_failed_rank())
-    engine_->fail_peer(*failed, error(SGLCOLL_ERR_PEER_FAILED, "rank {} is reported dead by the launcher", *failed));
+    engine_->fail_peer(*failed, error(SGLCOLL_ERR_PEER_FAILED,
+                                      "rank {} is reported dead by the launcher", *failed));
 }
 
 void World::progress() {
@@ -207,18 +223,21 @@ void World::wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idl
 Result<void*> World::allocate(size_t bytes) {
   constexpr size_t kAlignment = 64;
   if (bytes > PTRDIFF_MAX - kAlignment)
-    return error(SGLCOLL_ERR_NO_MEMORY, "bytes is {}: it is more than a process can address", bytes);
+    return error(SGLCOLL_ERR_NO_MEMORY, "bytes is {}: it is more than a process can address",
+                 bytes);
   void* memory = nullptr;
   if (Transport* transport = engine_->transport()) {
     memory = transport->allocate(std::max<size_t>(bytes, 1));
   } else {
-    memory = std::aligned_alloc(kAlignment, (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment);
+    memory = std::aligned_alloc(
+        kAlignment, (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment);
     if (memory) {
       std::memset(memory, 0, bytes);
       plain_memory_.insert(memory);
     }
   }
-  if (!memory) return error(SGLCOLL_ERR_NO_MEMORY, "{} bytes of shared memory could not be had", bytes);
+  if (!memory)
+    return error(SGLCOLL_ERR_NO_MEMORY, "{} bytes of shared memory could not be had", bytes);
   return memory;
 }
 

@@ -2,18 +2,18 @@
 // transport, and the lock of SGLCOLL_THREAD_MULTIPLE.
 #pragma once
 
+#include "base/status.hpp"
+#include "boot/boot.hpp"
+#include "comm/explain_operation.hpp"
+#include "executor/engine.hpp"
+#include "topology/rank_path.hpp"
+
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_set>
 #include <vector>
-
-#include "base/status.hpp"
-#include "boot/boot.hpp"
-#include "comm/explain_operation.hpp"
-#include "executor/engine.hpp"
-#include "topology/rank_path.hpp"
 
 namespace sgl {
 
@@ -30,7 +30,8 @@ struct SharedSettings {
 class World {
  public:
   // Collective over the ranks that `exchange` (null: PMIx, or one rank) connects.
-  static Result<std::unique_ptr<World>> create(sglcoll_thread_level level, const sglcoll_exchange* exchange);
+  static Result<std::unique_ptr<World>> create(sglcoll_thread_level level,
+                                               const sglcoll_exchange* exchange);
   ~World();
 
   int rank() const { return boot_->rank(); }

@@ -1,12 +1,12 @@
 #include "executor/engine.hpp"
 
+#include "base/clock.hpp"
+#include "base/log.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include <sched.h>
-
-#include "base/clock.hpp"
-#include "base/log.hpp"
 
 namespace sgl {
 namespace {
@@ -40,7 +40,9 @@ void Engine::attach(Operation& operation) {
   if (!held_.empty()) resume_eager();
 }
 
-void Engine::detach(Operation& operation) { operations_.remove(operation); }
+void Engine::detach(Operation& operation) {
+  operations_.remove(operation);
+}
 
 bool Engine::progress() {
   bool moved = transport_ && transport_->progress(*this) > 0;
@@ -146,8 +148,9 @@ void Engine::take_grant(int peer, const MessageHeader& header, std::span<const s
   std::memcpy(&grant, payload.data(), std::min(payload.size(), sizeof grant));
   const auto most = static_cast<uint32_t>(transport_->toward(peer).limits().sgl.max_batch_wrs);
   if (grant.wrs < 1 || grant.wrs > most)
-    return fail_peer(peer, error(SGLCOLL_ERR_PEER_FAILED, "rank {} grants {} requests: 1 to {} are possible",
-                                 peer, grant.wrs, most));
+    return fail_peer(
+        peer, error(SGLCOLL_ERR_PEER_FAILED, "rank {} grants {} requests: 1 to {} are possible",
+                    peer, grant.wrs, most));
   granted_[peer].push_back({header.context, header.sequence, header.tag, grant.wrs});
   ++granted_count_;
 }

@@ -4,18 +4,18 @@
 // guards it under SGLCOLL_THREAD_MULTIPLE.
 #pragma once
 
+#include "base/status.hpp"
+#include "executor/layout_directory.hpp"
+#include "executor/operation.hpp"
+#include "executor/operation_table.hpp"
+#include "transport/transport.hpp"
+
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
-
-#include "base/status.hpp"
-#include "executor/layout_directory.hpp"
-#include "executor/operation.hpp"
-#include "executor/operation_table.hpp"
-#include "transport/transport.hpp"
 
 namespace sgl {
 
@@ -26,7 +26,7 @@ struct Context {
   std::vector<int> world_ranks;                // of each rank in it
   std::unordered_map<int, int> rank_in_world;  // the inverse
   uint32_t next_sequence = 0;
-  Status broken;                               // why nothing can be started any more
+  Status broken;  // why nothing can be started any more
 
   // The rank in it of a rank of the world, or -1.
   int rank_of(int world_rank) const {
@@ -98,7 +98,8 @@ class Engine final : private TransportSink {
   struct Granted {
     uint32_t context, sequence, tag, wrs;
   };
-  void on_message(int peer, const MessageHeader& header, std::span<const std::byte> payload) override;
+  void on_message(int peer, const MessageHeader& header,
+                  std::span<const std::byte> payload) override;
   void on_complete(uint64_t token, Status status) override;
   void on_peer_failed(int peer, Status status) override;
   void take_abandon(int peer, const MessageHeader& header, std::span<const std::byte> payload);

@@ -1,10 +1,10 @@
 // How an operation ends that cannot be completed: docs/protocols.md, "Failure".
-#include <cstring>
-#include <unordered_set>
-
 #include "base/clock.hpp"
 #include "executor/engine.hpp"
 #include "executor/operation.hpp"
+
+#include <cstring>
+#include <unordered_set>
 
 namespace sgl {
 
@@ -55,8 +55,7 @@ void Operation::finish_failed() {
     if (edges_[i].in_flight > 0 || peer_may_write(edges_[i])) return;
   }
   for (size_t i = 0; i < edges_.size(); ++i)
-    if (edges_[i].exposed)
-      engine_.keep_exposed(transport(static_cast<int>(i)), edges_[i].memory);
+    if (edges_[i].exposed) engine_.keep_exposed(transport(static_cast<int>(i)), edges_[i].memory);
   finish();
 }
 
@@ -88,10 +87,10 @@ bool Operation::advance_failed() {
 void Operation::on_peer_failed(int world_rank, const Status& why) {
   int rank = context_.rank_of(world_rank);
   if (rank < 0 || !running_) return;
-  if (live())
-    return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)));
+  if (live()) return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)));
   for (size_t i = 0; i < edges_.size(); ++i)
-    if (plan_->edges[i].peer == rank && peer_may_write(edges_[i])) edges_[i].phase = EdgePhase::done;
+    if (plan_->edges[i].peer == rank && peer_may_write(edges_[i]))
+      edges_[i].phase = EdgePhase::done;
   finish_failed();
 }
 

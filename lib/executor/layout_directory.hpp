@@ -4,13 +4,13 @@
 // it (messages of a peer stay in order), and is known by its hash from then on.
 #pragma once
 
-#include <cstdint>
-#include <unordered_map>
-#include <vector>
-
 #include "datatype/layout.hpp"
 #include "executor/wire.hpp"
 #include "transport/transport.hpp"
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
 
 namespace sgl {
 

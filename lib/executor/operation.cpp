@@ -1,11 +1,11 @@
 #include "executor/operation.hpp"
 
-#include <cassert>
-#include <cstring>
-
 #include "executor/engine.hpp"
 #include "sgl/copy.hpp"
 #include "sgl/stream_copy.hpp"
+
+#include <cassert>
+#include <cstring>
 
 namespace sgl {
 
@@ -19,10 +19,10 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& 
   dependencies_.resize(plan_->steps.size());
   reduced_.resize(plan_->steps.size());
   packed_.reserve(plan_->edges.size());
-  for (const Edge& edge : plan_->edges)
-    packed_.push_back(Layout::run(0, edge.slice.length));
+  for (const Edge& edge : plan_->edges) packed_.push_back(Layout::run(0, edge.slice.length));
   size_t most = 0;
-  for (const PlanStep& step : plan_->steps) most = std::max(most, static_cast<size_t>(step.operand_count));
+  for (const PlanStep& step : plan_->steps)
+    most = std::max(most, static_cast<size_t>(step.operand_count));
   sources_.reserve(most);
   ready_.reserve(plan_->steps.size());
   polled_.reserve(plan_->edges.size());
@@ -47,9 +47,10 @@ void Operation::bind(Binding send, Binding recv, const Reduction& reduction) {
     temps_[i].reset();
     binding.base = nullptr;
     // A user's operation sees temporaries laid out as its own buffers are.
-    binding.layout = reduction.user() ? Layout::loop(plan_->temp_bytes[i] / reduction.element_bytes,
-                                                     reduction.element_extent, reduction.element_layout)
-                                      : Layout::run(0, plan_->temp_bytes[i]);
+    binding.layout = reduction.user()
+                         ? Layout::loop(plan_->temp_bytes[i] / reduction.element_bytes,
+                                        reduction.element_extent, reduction.element_layout)
+                         : Layout::run(0, plan_->temp_bytes[i]);
   }
 }
 
@@ -83,8 +84,10 @@ void Operation::start(uint32_t sequence) {
   next_ready_ = 0;
   engine_.attach(*this);
   if (!live()) return;
-  if (steps_left_ == 0) finish();
-  else run_ready();
+  if (steps_left_ == 0)
+    finish();
+  else
+    run_ready();
 }
 
 void Operation::run_ready() {
@@ -133,7 +136,8 @@ void Operation::finish() {
 
 View Operation::view(const Slice& slice) const {
   auto* self = const_cast<Operation*>(this);  // temporaries are allocated on first use
-  std::byte* base = slice.buffer >= kFirstTemp ? self->temp_memory(slice.buffer) : bindings_[slice.buffer].base;
+  std::byte* base =
+      slice.buffer >= kFirstTemp ? self->temp_memory(slice.buffer) : bindings_[slice.buffer].base;
   return {base, &bindings_[slice.buffer].layout, slice.offset, slice.length};
 }
 
@@ -159,7 +163,9 @@ Transport& Operation::transport(int edge) const {
   return engine_.transport()->toward(world_peer(edge));
 }
 
-int Operation::world_peer(int edge) const { return context_.world_ranks[plan_->edges[edge].peer]; }
+int Operation::world_peer(int edge) const {
+  return context_.world_ranks[plan_->edges[edge].peer];
+}
 
 Post Operation::send(int edge, MessageKind kind, const View* payload, int64_t bytes) {
   MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag, static_cast<uint16_t>(kind),
@@ -172,30 +178,39 @@ Post Operation::send(int edge, MessageKind kind, const View* payload, int64_t by
 Post Operation::send_struct(int edge, MessageKind kind, const void* data, int64_t bytes) {
   static const Layout offer_layout = Layout::run(0, sizeof(Offer));
   assert(bytes == sizeof(Offer));
-  View payload{const_cast<std::byte*>(static_cast<const std::byte*>(data)), &offer_layout, 0, bytes};
+  View payload{const_cast<std::byte*>(static_cast<const std::byte*>(data)), &offer_layout, 0,
+               bytes};
   return send(edge, kind, &payload, bytes);
 }
 
 void Operation::send_in_order(int edge, MessageKind kind, const void* data, int64_t bytes) {
   MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag, static_cast<uint16_t>(kind),
                        static_cast<uint16_t>(bytes)};
-  engine_.send_later(world_peer(edge), header, {static_cast<const std::byte*>(data), static_cast<size_t>(bytes)});
+  engine_.send_later(world_peer(edge), header,
+                     {static_cast<const std::byte*>(data), static_cast<size_t>(bytes)});
   ++engine_.counters().messages;
 }
 
-void Operation::deliver(int world_rank, const MessageHeader& header, std::span<const std::byte> payload) {
+void Operation::deliver(int world_rank, const MessageHeader& header,
+                        std::span<const std::byte> payload) {
   int rank = context_.rank_of(world_rank);
   auto kind = static_cast<MessageKind>(header.kind);
   int edge = rank < 0 ? -1 : plan_->find_edge(rank, header.tag, is_answer(kind));
   if (!status_.ok()) return deliver_to_failed(edge, kind);
   if (edge < 0)
     return fail(error(SGLCOLL_ERR_MISMATCH,
-                      "message {} from rank {} is not part of {} \"{}\": the ranks called different collectives or "
+                      "message {} from rank {} is not part of {} \"{}\": the ranks called "
+                      "different collectives or "
                       "with different arguments",
-                      header.tag, world_rank, collective_name(plan_->problem.collective), plan_->algorithm));
+                      header.tag, world_rank, collective_name(plan_->problem.collective),
+                      plan_->algorithm));
   switch (kind) {
-    case MessageKind::eager: take_eager(edge, payload); break;
-    case MessageKind::fragment: take_fragment(edge, payload); break;
+    case MessageKind::eager:
+      take_eager(edge, payload);
+      break;
+    case MessageKind::fragment:
+      take_fragment(edge, payload);
+      break;
     case MessageKind::offer:
       std::memcpy(&edges_[edge].offer, payload.data(), std::min(payload.size(), sizeof(Offer)));
       edges_[edge].has_offer = true;
@@ -205,13 +220,17 @@ void Operation::deliver(int world_rank, const MessageHeader& header, std::span<c
       engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
       data_landed(edge);
       break;
-    case MessageKind::abandoned: break;  // of an earlier failure
+    case MessageKind::abandoned:
+      break;  // of an earlier failure
     case MessageKind::layout:
     case MessageKind::grant:
     case MessageKind::hold_eager:
     case MessageKind::resume_eager:
-    case MessageKind::abandon: break;  // the engine's
-    default: take_answer(edge, kind, payload); break;
+    case MessageKind::abandon:
+      break;  // the engine's
+    default:
+      take_answer(edge, kind, payload);
+      break;
   }
 }
 
@@ -232,17 +251,27 @@ void Operation::drive(int edge) {
 
 bool Operation::advance_edge(int edge) {
   switch (edges_[edge].phase) {
-    case EdgePhase::sending: return send_first(edge);
-    case EdgePhase::pushing: return push(edge);
+    case EdgePhase::sending:
+      return send_first(edge);
+    case EdgePhase::pushing:
+      return push(edge);
     case EdgePhase::writing:
-    case EdgePhase::reading: return post_batches(edge);
-    case EdgePhase::posting_sends: return finish_sends(edge);
-    case EdgePhase::posting_receives: return post_receives(edge);
-    case EdgePhase::streaming: return stream(edge);
-    case EdgePhase::notifying: return notify(edge);
-    case EdgePhase::answering: return send_answer(edge);
-    case EdgePhase::releasing: return release_source(edge);
-    default: return true;
+    case EdgePhase::reading:
+      return post_batches(edge);
+    case EdgePhase::posting_sends:
+      return finish_sends(edge);
+    case EdgePhase::posting_receives:
+      return post_receives(edge);
+    case EdgePhase::streaming:
+      return stream(edge);
+    case EdgePhase::notifying:
+      return notify(edge);
+    case EdgePhase::answering:
+      return send_answer(edge);
+    case EdgePhase::releasing:
+      return release_source(edge);
+    default:
+      return true;
   }
 }
 
@@ -254,8 +283,10 @@ bool Operation::advance() {
   size_t kept = 0;
   for (size_t i = 0; i < polled_.size() && live(); ++i) {
     int edge = polled_[i];
-    if (advance_edge(edge)) moved = true;
-    else polled_[kept++] = edge;
+    if (advance_edge(edge))
+      moved = true;
+    else
+      polled_[kept++] = edge;
   }
   if (!live()) return true;
   polled_.resize(kept);
@@ -266,14 +297,16 @@ std::string Operation::describe_waiting(int peer) const {
   for (size_t i = 0; i < edges_.size(); ++i) {
     EdgePhase phase = edges_[i].phase;
     const Edge& edge = plan_->edges[i];
-    if (phase == EdgePhase::idle || phase == EdgePhase::done || (peer >= 0 && edge.peer != peer)) continue;
+    if (phase == EdgePhase::idle || phase == EdgePhase::done || (peer >= 0 && edge.peer != peer))
+      continue;
     return fmt::format("{} \"{}\" is at step {} of {}, {} rank {} ({} of {} bytes moved)",
                        collective_name(plan_->problem.collective), plan_->algorithm, edge.step,
                        plan_->steps.size(), edge.sends ? "sending to" : "receiving from", edge.peer,
                        edges_[i].moved, edge.slice.length);
   }
-  return fmt::format("{} \"{}\" has {} of {} steps left", collective_name(plan_->problem.collective),
-                     plan_->algorithm, steps_left_, plan_->steps.size());
+  return fmt::format("{} \"{}\" has {} of {} steps left",
+                     collective_name(plan_->problem.collective), plan_->algorithm, steps_left_,
+                     plan_->steps.size());
 }
 
 }  // namespace sgl

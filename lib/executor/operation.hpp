@@ -6,11 +6,6 @@
 // pool) without allocating.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "base/status.hpp"
 #include "datatype/type.hpp"
 #include "executor/lowering.hpp"
@@ -20,6 +15,11 @@
 #include "op/op.hpp"
 #include "sgl/batch.hpp"
 #include "sgl/view.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
 
 namespace sgl {
 
@@ -35,11 +35,11 @@ struct Binding {
 // How two elements are combined; what is unset is not needed (no reduction).
 struct Reduction {
   OpKind kind = OpKind::user;
-  std::optional<Basic> basic;                // predefined operations
-  sglcoll_op_function function = nullptr;    // user operations
+  std::optional<Basic> basic;              // predefined operations
+  sglcoll_op_function function = nullptr;  // user operations
   void* context = nullptr;
   sglcoll_type type_handle = nullptr;
-  int64_t element_bytes = 1;                 // payload bytes of one element
+  int64_t element_bytes = 1;  // payload bytes of one element
   int64_t element_extent = 1;
   int64_t element_true_lb = 0;
   Layout element_layout;
@@ -50,29 +50,29 @@ struct Reduction {
 bool in_user_function();
 
 enum class EdgePhase : uint8_t {
-  idle,            // the step has not started (a receiving edge may hold an early arrival)
-  sending,         // send: eager payload or offer to be sent
-  awaiting_answer, // send: offered
-  pushing,         // send: fragments going out
-  writing,         // send: batches to the receiver's memory
-  posting_sends,   // send: a batch for each grant
-  notifying,       // send: `written` to be sent
-  awaiting_data,   // receive: nothing has come yet
-  answering,       // receive: an answer to the offer is to be sent
-  receiving,       // receive: fragments, or the peer's writes, are coming
-  reading,         // receive: batches from the sender's memory
-  posting_receives, // receive: receives are posted and granted, the peer sends into them
-  streaming,       // receive, operand: pieces are read and reduced in turn
-  available,       // receive, operand: the bytes can be read in place (eager or mapped)
-  releasing,       // receive: `fetched` to be sent
+  idle,              // the step has not started (a receiving edge may hold an early arrival)
+  sending,           // send: eager payload or offer to be sent
+  awaiting_answer,   // send: offered
+  pushing,           // send: fragments going out
+  writing,           // send: batches to the receiver's memory
+  posting_sends,     // send: a batch for each grant
+  notifying,         // send: `written` to be sent
+  awaiting_data,     // receive: nothing has come yet
+  answering,         // receive: an answer to the offer is to be sent
+  receiving,         // receive: fragments, or the peer's writes, are coming
+  reading,           // receive: batches from the sender's memory
+  posting_receives,  // receive: receives are posted and granted, the peer sends into them
+  streaming,         // receive, operand: pieces are read and reduced in turn
+  available,         // receive, operand: the bytes can be read in place (eager or mapped)
+  releasing,         // receive: `fetched` to be sent
   done,
 };
 
 // An operand that is read piece by piece into two places in turn, so that each piece is
 // reduced while it is in the cache and the next one is on the way.
 struct Stream {
-  int64_t posted = 0;          // pieces of which all batches are posted
-  bool compiled = false;       // the batches of the next one
+  int64_t posted = 0;     // pieces of which all batches are posted
+  bool compiled = false;  // the batches of the next one
   int64_t batches_posted = 0, batches_done = 0;
   int64_t last_batch[2] = {};  // with which the piece in that place has landed
 };
@@ -82,21 +82,21 @@ struct EdgeState {
   EdgePhase phase = EdgePhase::idle;
   MessageKind answer = MessageKind::fetched;  // what to send when answering
   bool has_offer = false;
-  bool has_payload = false;   // early eager payload in `early`
+  bool has_payload = false;  // early eager payload in `early`
   bool exposed = false;
-  bool batch_ready = false;   // a compiled batch waits for room
-  bool answer_ready = false;  // answering with lists: they are compiled
-  bool turned_around = false; // the peer's is the side that may pack
-  bool holds_source = false;  // available: in the sender's memory, which waits for `fetched`
-  bool consumed = false;      // the reduction has read it
+  bool batch_ready = false;        // a compiled batch waits for room
+  bool answer_ready = false;       // answering with lists: they are compiled
+  bool turned_around = false;      // the peer's is the side that may pack
+  bool holds_source = false;       // available: in the sender's memory, which waits for `fetched`
+  bool consumed = false;           // the reduction has read it
   bool abandoned_by_peer = false;  // the peer waits to hear that nothing is on the way
-  int in_flight = 0;          // posted batches
-  int64_t moved = 0;          // payload bytes
-  int64_t batch_packed = 0;   // bytes of `batch` that one of the two ends packs
-  Path path = Path::read;     // streaming
+  int in_flight = 0;               // posted batches
+  int64_t moved = 0;               // payload bytes
+  int64_t batch_packed = 0;        // bytes of `batch` that one of the two ends packs
+  Path path = Path::read;          // streaming
   Offer offer{};
-  RemoteMemory memory{};      // ours, exposed
-  View in_place;              // available: where the operand's bytes are
+  RemoteMemory memory{};  // ours, exposed
+  View in_place;          // available: where the operand's bytes are
   Stream stream;
   Layout remote_layout;
   std::vector<std::byte> early;
@@ -248,15 +248,15 @@ class Operation {
   bool draining_ = false;  // inside run_ready
   int64_t failed_at_ns_ = 0;
   int steps_left_ = 0;
-  std::vector<int> dependencies_;   // left, a step
-  std::vector<int> edges_left_;     // not done, a step
-  std::vector<int64_t> reduced_;    // bytes, a step
+  std::vector<int> dependencies_;  // left, a step
+  std::vector<int> edges_left_;    // not done, a step
+  std::vector<int64_t> reduced_;   // bytes, a step
   std::vector<EdgeState> edges_;
-  std::vector<Layout> packed_;      // contiguous layout of each receiving edge's bytes
-  std::vector<int> ready_;          // first in, first out; next_ready_ is the first
+  std::vector<Layout> packed_;  // contiguous layout of each receiving edge's bytes
+  std::vector<int> ready_;      // first in, first out; next_ready_ is the first
   size_t next_ready_ = 0;
-  std::vector<int> polled_;         // edges to go on with
-  std::vector<View> sources_;       // scratch of reduce
+  std::vector<int> polled_;    // edges to go on with
+  std::vector<View> sources_;  // scratch of reduce
   Status status_;
 };
 

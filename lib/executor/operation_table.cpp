@@ -1,8 +1,8 @@
 #include "executor/operation_table.hpp"
 
-#include <algorithm>
-
 #include "executor/engine.hpp"
+
+#include <algorithm>
 
 namespace sgl {
 namespace {
@@ -65,7 +65,9 @@ uint64_t OperationTable::token(const Operation& operation, int edge) {
          (entry.slot & kSlotMask) << kEdgeBits | (static_cast<uint64_t>(edge) & kEdgeMask);
 }
 
-int OperationTable::edge_of(uint64_t token) { return static_cast<int>(token & kEdgeMask); }
+int OperationTable::edge_of(uint64_t token) {
+  return static_cast<int>(token & kEdgeMask);
+}
 
 Operation* OperationTable::at(uint64_t token) const {
   auto slot = static_cast<size_t>(token >> kEdgeBits & kSlotMask);
@@ -76,8 +78,8 @@ Operation* OperationTable::at(uint64_t token) const {
 
 void OperationTable::keep_early(int peer, const MessageHeader& header,
                                 std::span<const std::byte> payload) {
-  EarlyMessage& message =
-      early_[bucket(header.context, header.sequence)].emplace_back(EarlyMessage{peer, header, {}, {}});
+  EarlyMessage& message = early_[bucket(header.context, header.sequence)].emplace_back(
+      EarlyMessage{peer, header, {}, {}});
   ++early_count_;
   const auto from = static_cast<size_t>(peer);
   if (from >= early_bytes_.size()) early_bytes_.resize(from + 1);

@@ -4,13 +4,13 @@
 // Everything on the path of a short collective is O(1) and allocates nothing once warm.
 #pragma once
 
+#include "transport/transport.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "transport/transport.hpp"
 
 namespace sgl {
 

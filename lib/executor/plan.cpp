@@ -28,8 +28,15 @@ void Plan::unroll(const Schedule& schedule) {
     round_starts.push_back(static_cast<int>(steps.size()));
     for (const Step& step : round.steps()) {
       int index = static_cast<int>(steps.size());
-      PlanStep planned{step.kind, step.slice, static_cast<int>(operands.size()), step.operand_count,
-                       static_cast<int>(edges.size()), 0, 0, 0, step.dep_count};
+      PlanStep planned{step.kind,
+                       step.slice,
+                       static_cast<int>(operands.size()),
+                       step.operand_count,
+                       static_cast<int>(edges.size()),
+                       0,
+                       0,
+                       0,
+                       step.dep_count};
       for (const StepRef& dep : round.deps(step))
         dependencies.emplace_back(round_starts[dep.round] + dep.index, index);
       bool exchanges = step.kind == StepKind::send || step.kind == StepKind::recv;
@@ -72,7 +79,8 @@ int Plan::add_edge(Edge edge) {
 
 void Plan::index_edges() {
   for (size_t i = 0; i < edges.size(); ++i)
-    (edges[i].sends ? sending_ : receiving_).push_back({edge_name(edges[i].peer, edges[i].tag), static_cast<int>(i)});
+    (edges[i].sends ? sending_ : receiving_)
+        .push_back({edge_name(edges[i].peer, edges[i].tag), static_cast<int>(i)});
   auto by_name = [](const Name& a, const Name& b) { return a.peer_and_tag < b.peer_and_tag; };
   std::sort(sending_.begin(), sending_.end(), by_name);
   std::sort(receiving_.begin(), receiving_.end(), by_name);
@@ -81,8 +89,9 @@ void Plan::index_edges() {
 int Plan::find_edge(int peer, uint32_t tag, bool sends) const {
   const std::vector<Name>& names = sends ? sending_ : receiving_;
   uint64_t wanted = edge_name(peer, tag);
-  auto found = std::lower_bound(names.begin(), names.end(), wanted,
-                                [](const Name& name, uint64_t value) { return name.peer_and_tag < value; });
+  auto found =
+      std::lower_bound(names.begin(), names.end(), wanted,
+                       [](const Name& name, uint64_t value) { return name.peer_and_tag < value; });
   return found != names.end() && found->peer_and_tag == wanted ? found->edge : -1;
 }
 

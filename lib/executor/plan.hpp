@@ -3,25 +3,25 @@
 // Immutable and shared: the plan cache keeps it, operations run it.
 #pragma once
 
+#include "datatype/layout.hpp"
+#include "schedule/problem.hpp"
+#include "schedule/schedule.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "datatype/layout.hpp"
-#include "schedule/problem.hpp"
-#include "schedule/schedule.hpp"
-
 namespace sgl {
 
 // One end of a message between this rank and a peer.
 struct Edge {
-  int peer;      // in the communicator
+  int peer;  // in the communicator
   uint32_t tag;
   int step;
-  int operand;   // receiving for this operand of a reduce step; -1: the step's own slice
+  int operand;  // receiving for this operand of a reduce step; -1: the step's own slice
   bool sends;
-  Slice slice;   // the bytes that leave, or the place where they land
+  Slice slice;  // the bytes that leave, or the place where they land
 };
 
 struct PlanStep {

@@ -1,10 +1,10 @@
 // The receiving end of an edge, and the batches of both ends.
-#include <algorithm>
-#include <cstring>
-
 #include "executor/engine.hpp"
 #include "executor/operation.hpp"
 #include "sgl/copy.hpp"
+
+#include <algorithm>
+#include <cstring>
 
 namespace sgl {
 
@@ -19,8 +19,10 @@ void Operation::take_eager(int edge, std::span<const std::byte> payload) {
   EdgeState& state = edges_[edge];
   const Edge& planned = plan_->edges[edge];
   if (static_cast<int64_t>(payload.size()) != planned.slice.length)
-    return fail_edge(edge, error(SGLCOLL_ERR_MISMATCH, "rank {} sent {} bytes where {} are expected: counts or types differ",
-                                 planned.peer, payload.size(), planned.slice.length));
+    return fail_edge(edge,
+                     error(SGLCOLL_ERR_MISMATCH,
+                           "rank {} sent {} bytes where {} are expected: counts or types differ",
+                           planned.peer, payload.size(), planned.slice.length));
   if (state.phase == EdgePhase::idle) {
     state.early.assign(payload.begin(), payload.end());
     state.has_payload = true;
@@ -47,7 +49,8 @@ void Operation::take_fragment(int edge, std::span<const std::byte> payload) {
   const Edge& planned = plan_->edges[edge];
   auto bytes = static_cast<int64_t>(payload.size());
   if (state.phase != EdgePhase::receiving || bytes > planned.slice.length - state.moved)
-    return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "a fragment of {} bytes came that was not asked for", bytes));
+    return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL,
+                                 "a fragment of {} bytes came that was not asked for", bytes));
   unpack_to(view(planned.slice).part(state.moved, bytes), payload.data());
   state.moved += bytes;
   engine_.counters().bytes_received += payload.size();
@@ -61,7 +64,8 @@ bool Operation::remote_layout_known(int edge) {
     case OfferedLayout::contiguous: {
       int64_t end = state.offer.payload_offset + plan_->edges[edge].slice.length;
       auto lowest = static_cast<int64_t>(state.offer.layout_hash);
-      if (state.remote_layout.contiguous() && state.remote_layout.true_lb() == lowest && state.remote_layout.size() == end)
+      if (state.remote_layout.contiguous() && state.remote_layout.true_lb() == lowest &&
+          state.remote_layout.size() == end)
         return true;
       state.remote_layout = Layout::run(lowest, end);
       return true;
@@ -74,7 +78,8 @@ bool Operation::remote_layout_known(int edge) {
       state.remote_layout = *layout;
       return true;
     }
-    case OfferedLayout::opaque: return false;
+    case OfferedLayout::opaque:
+      return false;
   }
   return false;
 }
@@ -86,8 +91,8 @@ void Operation::take_offer(int edge) {
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
   const View here = view(plan_->edges[edge].slice);
-  const Path path = bulk_path(way.limits(), here, remote_view(edge),
-                              way.reachable(state.offer.memory));
+  const Path path =
+      bulk_path(way.limits(), here, remote_view(edge), way.reachable(state.offer.memory));
   switch (path) {
     case Path::read_lists:
     case Path::read:
@@ -104,7 +109,8 @@ void Operation::take_offer(int edge) {
 
 View Operation::remote_view(int edge) const {
   const EdgeState& state = edges_[edge];
-  auto* base = reinterpret_cast<std::byte*>(state.offer.memory.address);  // NOLINT(performance-no-int-to-ptr)
+  auto* base = reinterpret_cast<std::byte*>(
+      state.offer.memory.address);  // NOLINT(performance-no-int-to-ptr)
   return {base, &state.remote_layout, state.offer.payload_offset, plan_->edges[edge].slice.length};
 }
 
@@ -115,7 +121,7 @@ bool Operation::try_map(int edge) {
   Transport& way = transport(edge);
   if (!way.limits().can_map) return false;
   std::byte* base = way.map(world_peer(edge), state.offer.memory, state.remote_layout.true_lb(),
-                                  state.remote_layout.true_ub());
+                            state.remote_layout.true_ub());
   if (!base) return false;
   View source = remote_view(edge);
   source.base = base;
@@ -242,8 +248,10 @@ bool Operation::answer_with_place(int edge) {
 bool Operation::release_source(int edge) {
   if (send(edge, MessageKind::fetched, nullptr, 0) != Post::done) return false;
   EdgeState& state = edges_[edge];
-  if (plan_->edges[edge].operand >= 0 && !state.consumed) data_landed(edge);
-  else complete_edge(edge);
+  if (plan_->edges[edge].operand >= 0 && !state.consumed)
+    data_landed(edge);
+  else
+    complete_edge(edge);
   return true;
 }
 

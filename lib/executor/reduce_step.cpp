@@ -1,11 +1,11 @@
 // Reduction steps: once every operand can be read, in one pass over them.
-#include <algorithm>
-#include <cstring>
-
 #include "executor/engine.hpp"
 #include "executor/operation.hpp"
 #include "sgl/copy.hpp"
 #include "sgl/reduce.hpp"
+
+#include <algorithm>
+#include <cstring>
 
 namespace sgl {
 namespace {
@@ -19,7 +19,9 @@ struct UserFunctionScope {
 
 }  // namespace
 
-bool in_user_function() { return inside_user_function; }
+bool in_user_function() {
+  return inside_user_function;
+}
 
 bool Operation::operands_ready(const PlanStep& step) const {
   return readable_bytes(step) == step.slice.length;
@@ -127,8 +129,8 @@ void Operation::begin_stream(int edge, Path path) {
   state.path = path;
   state.holds_source = true;
   const bool in_result = planned.slice == plan_->steps[planned.step].slice;
-  const int64_t used = in_result ? planned.slice.length
-                                 : std::min(planned.slice.length, 2 * piece_bytes());
+  const int64_t used =
+      in_result ? planned.slice.length : std::min(planned.slice.length, 2 * piece_bytes());
   transport(edge).will_use(view(planned.slice).part(0, used));
 }
 
@@ -149,7 +151,8 @@ bool Operation::stream(int edge) {
       state.stream.compiled = true;
     }
     while (state.batch_ready || state.compiler->next(&state.batch)) {
-      if (Post posted = post_batch(edge, place); posted != Post::done) return posted == Post::failed;
+      if (Post posted = post_batch(edge, place); posted != Post::done)
+        return posted == Post::failed;
       ++state.stream.batches_posted;
     }
     state.stream.compiled = false;
@@ -180,8 +183,8 @@ void Operation::reduce_by_user(const View& to, std::span<const View> sources) {
   {
     UserFunctionScope scope;
     for (size_t i = sources.size() - 1; i-- > 0;)
-      reduction_.function(element_address(sources[i]), element_address(result), count, reduction_.type_handle,
-                          reduction_.context);
+      reduction_.function(element_address(sources[i]), element_address(result), count,
+                          reduction_.type_handle, reduction_.context);
   }
   if (scratch) copy(to, result);
 }

@@ -1,10 +1,10 @@
 // The sending end of an edge.
-#include <algorithm>
-#include <cstring>
-
 #include "executor/engine.hpp"
 #include "executor/lowering.hpp"
 #include "executor/operation.hpp"
+
+#include <algorithm>
+#include <cstring>
 
 namespace sgl {
 
@@ -31,9 +31,12 @@ bool Operation::send_first(int edge) {
     return true;
   }
   switch (send_offer(edge)) {
-    case Post::busy: return false;
-    case Post::failed: return true;
-    case Post::done: break;
+    case Post::busy:
+      return false;
+    case Post::failed:
+      return true;
+    case Post::done:
+      break;
   }
   // An answer cannot have come yet: it is delivered by a later progress().
   edges_[edge].phase = EdgePhase::awaiting_answer;
@@ -49,9 +52,8 @@ Post Operation::send_offer(int edge) {
   }
   Offer offer{state.memory, source.offset, 0, OfferedLayout::opaque, 0};
   const Transport& way = transport(edge);
-  bool useful =
-      way.reachable(state.memory) &&
-      worth_describing(way.limits(), *source.layout, way.mappable(state.memory));
+  bool useful = way.reachable(state.memory) &&
+                worth_describing(way.limits(), *source.layout, way.mappable(state.memory));
   if (useful && !describe_layout(edge, *source.layout, &offer)) return Post::busy;
   return send_struct(edge, MessageKind::offer, &offer, sizeof offer);
 }
@@ -73,9 +75,13 @@ bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
     return true;
   }
   switch (engine_.layouts().announce(transport(edge), world_peer(edge), layout)) {
-    case LayoutDirectory::Known::busy: return false;
-    case LayoutDirectory::Known::too_large: offer->layout = OfferedLayout::opaque; return true;
-    case LayoutDirectory::Known::yes: break;
+    case LayoutDirectory::Known::busy:
+      return false;
+    case LayoutDirectory::Known::too_large:
+      offer->layout = OfferedLayout::opaque;
+      return true;
+    case LayoutDirectory::Known::yes:
+      break;
   }
   offer->layout = OfferedLayout::announced;
   offer->layout_hash = layout.hash();
@@ -85,7 +91,8 @@ bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
 void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byte> payload) {
   EdgeState& state = edges_[edge];
   if (state.phase != EdgePhase::awaiting_answer)
-    return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "an answer came to a send that awaits none"));
+    return fail_edge(edge,
+                     error(SGLCOLL_ERR_INTERNAL, "an answer came to a send that awaits none"));
   switch (kind) {
     case MessageKind::fetched:
       engine_.counters().bytes_sent += static_cast<uint64_t>(plan_->edges[edge].slice.length);
@@ -96,10 +103,12 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
     case MessageKind::ask_send:
     case MessageKind::ask_write: {
       if (payload.size() != sizeof(Offer))
-        return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "an answer of {} bytes is not an offer", payload.size()));
+        return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "an answer of {} bytes is not an offer",
+                                     payload.size()));
       std::memcpy(&state.offer, payload.data(), sizeof(Offer));
       if (!remote_layout_known(edge))
-        return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "the place to write to has an unknown layout"));
+        return fail_edge(
+            edge, error(SGLCOLL_ERR_INTERNAL, "the place to write to has an unknown layout"));
       if (kind == MessageKind::ask_send) {
         state.phase = EdgePhase::posting_sends;
         compile_lists(edge);
@@ -109,7 +118,9 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
       }
       return drive(edge);
     }
-    default: return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "message kind {} is no answer", static_cast<int>(kind)));
+    default:
+      return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "message kind {} is no answer",
+                                   static_cast<int>(kind)));
   }
 }
 

@@ -3,10 +3,10 @@
 // The receiver posts the receives of a batch and grants it. The sender posts the batches of
 // all operations in the order in which their grants came, for a receive queue is first in,
 // first out. Both ends compile the same batches, of which each posts its own lists.
-#include <cstring>
-
 #include "executor/engine.hpp"
 #include "executor/operation.hpp"
+
+#include <cstring>
 
 namespace sgl {
 
@@ -41,8 +41,11 @@ bool Operation::next_batch(int edge) {
 bool Operation::answer_with_lists(int edge) {
   EdgeState& state = edges_[edge];
   const View target = view(plan_->edges[edge].slice);
-  Offer place{{reinterpret_cast<uint64_t>(target.base), 0}, target.offset, 0,
-              OfferedLayout::opaque, state.offer.receiver_packs};
+  Offer place{{reinterpret_cast<uint64_t>(target.base), 0},
+              target.offset,
+              0,
+              OfferedLayout::opaque,
+              state.offer.receiver_packs};
   if (!describe_layout(edge, *target.layout, &place)) return false;
   if (place.layout == OfferedLayout::opaque) return push_instead(edge);
   if (!state.answer_ready) {
@@ -67,9 +70,9 @@ bool Operation::push_instead(int edge) {
 Result<Post> Operation::post_receive(int edge) {
   EdgeState& state = edges_[edge];
   ++state.in_flight;
-  Result<Post> posted = transport(edge).post_receive(
-      world_peer(edge), state.batch, view(plan_->edges[edge].slice),
-      OperationTable::token(*this, edge));
+  Result<Post> posted =
+      transport(edge).post_receive(world_peer(edge), state.batch, view(plan_->edges[edge].slice),
+                                   OperationTable::token(*this, edge));
   if (!posted.ok() || posted.value() != Post::done) --state.in_flight;
   return posted;
 }
@@ -124,9 +127,8 @@ Post Operation::post_granted(int world_rank, uint32_t tag, uint32_t wrs) {
   }
   EdgeState& state = edges_[edge];
   ++state.in_flight;
-  Result<Post> posted =
-      transport(edge).post_send(world_rank, state.batch, view(plan_->edges[edge].slice),
-                                     OperationTable::token(*this, edge));
+  Result<Post> posted = transport(edge).post_send(
+      world_rank, state.batch, view(plan_->edges[edge].slice), OperationTable::token(*this, edge));
   if (posted.ok() && posted.value() == Post::done) {
     count_batch(edge);
     return Post::done;

@@ -1,27 +1,27 @@
 // The executor's messages: their kinds and payloads. See docs/protocols.md.
 #pragma once
 
-#include <cstdint>
-
 #include "transport/transport.hpp"
+
+#include <cstdint>
 
 namespace sgl {
 
 enum class MessageKind : uint16_t {
-  eager,          // sender: the whole payload (none for a signal)
-  offer,          // sender: Offer; the data waits to be fetched or asked for
-  ask_push,       // receiver's answer: send it as fragments
-  ask_write,      // receiver's answer: Offer of the place to write to
-  ask_send,       // receiver's answer: Offer of the lists that posted sends will meet
-  grant,          // receiver: Grant; the receives of one more batch are posted
-  fetched,        // receiver's answer: it has read the data, the source is free
-  fragment,       // sender: the next bytes, in order
-  written,        // sender: all writes are done and visible
-  layout,         // LayoutFragment and bytes of a serialised layout
-  abandon,        // the operation has failed here: AbandonHead and the text why
-  hold_eager,     // too much has come for operations that have not started: only offer
-  resume_eager,   // that is over
-  abandoned,      // answer: nothing of this edge is on the way from here any more
+  eager,         // sender: the whole payload (none for a signal)
+  offer,         // sender: Offer; the data waits to be fetched or asked for
+  ask_push,      // receiver's answer: send it as fragments
+  ask_write,     // receiver's answer: Offer of the place to write to
+  ask_send,      // receiver's answer: Offer of the lists that posted sends will meet
+  grant,         // receiver: Grant; the receives of one more batch are posted
+  fetched,       // receiver's answer: it has read the data, the source is free
+  fragment,      // sender: the next bytes, in order
+  written,       // sender: all writes are done and visible
+  layout,        // LayoutFragment and bytes of a serialised layout
+  abandon,       // the operation has failed here: AbandonHead and the text why
+  hold_eager,    // too much has come for operations that have not started: only offer
+  resume_eager,  // that is over
+  abandoned,     // answer: nothing of this edge is on the way from here any more
 };
 
 // Whether it comes from an edge's receiving end, to a send that has begun.

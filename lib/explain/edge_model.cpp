@@ -8,8 +8,8 @@
 namespace sgl {
 namespace {
 
-constexpr int64_t kAlignment = 64;        // finer than this no rule of the compiler looks
-constexpr size_t kRequestLines = 3;       // kept of a transfer
+constexpr int64_t kAlignment = 64;   // finer than this no rule of the compiler looks
+constexpr size_t kRequestLines = 3;  // kept of a transfer
 constexpr int64_t kPageBytes = 4096;
 
 size_t mix(size_t hash, uint64_t value) {
@@ -72,8 +72,13 @@ EdgeModel::Phase EdgeModel::phase_of(const View& view) {
 }
 
 int EdgeModel::move(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs) {
-  const Key key{sends,          mine.shared, theirs.shared, phase_of(mine.view), phase_of(theirs.view),
-                mine.view.length, mine.piece_bytes};
+  const Key key{sends,
+                mine.shared,
+                theirs.shared,
+                phase_of(mine.view),
+                phase_of(theirs.view),
+                mine.view.length,
+                mine.piece_bytes};
   auto [found, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
   if (is_new) transfers_.push_back(compile(sends, mine, theirs));
   return found->second;
@@ -175,8 +180,7 @@ void EdgeModel::count_bytes(int64_t packed, bool packs_here, Transfer* transfer)
     traffic.bytes_direct = transfer->bytes - packed;
 }
 
-int64_t EdgeModel::count_requests(const View& local, const View& remote,
-                                  Transfer* transfer) const {
+int64_t EdgeModel::count_requests(const View& local, const View& remote, Transfer* transfer) const {
   BatchCompiler compiler(local, remote, shape_of(transfer->path), query_.limits.sgl,
                          transfer_rules(query_.limits));
   return count_batches(compiler, false, transfer);

@@ -16,7 +16,7 @@ namespace sgl {
 // One end of an edge.
 struct EdgeEnd {
   View view;
-  bool shared = false;  // memory of sglcoll_mem_alloc
+  bool shared = false;      // memory of sglcoll_mem_alloc
   int64_t piece_bytes = 0;  // of an operand that is read piece by piece; 0: whole
 };
 

@@ -19,8 +19,8 @@ namespace sgl {
 struct TimeModel {
   const char* name;
   CostModel transfer;
-  double half_trip_ns;    // a message to a peer
-  double reduce_byte_ns;  // combining one operand's byte
+  double half_trip_ns;       // a message to a peer
+  double reduce_byte_ns;     // combining one operand's byte
   bool messages_are_copies;  // a message's bytes are copied, and nothing else carries them
 
   static TimeModel device();

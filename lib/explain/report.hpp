@@ -36,9 +36,9 @@ struct TimeParts {
   double control_ns = 0;     // messages that wait for each other
   double descriptor_ns = 0;  // doorbells, completions, work requests, SGEs
   double wire_ns = 0;
-  double packing_ns = 0;     // copies into and out of messages
+  double packing_ns = 0;  // copies into and out of messages
   double reduction_ns = 0;
-  double copy_ns = 0;        // within this rank
+  double copy_ns = 0;  // within this rank
   double registration_ns = 0;
   double total_ns() const {
     return control_ns + descriptor_ns + wire_ns + packing_ns + reduction_ns + copy_ns;
@@ -57,8 +57,8 @@ struct PlanReport {
   Problem problem;
   std::string algorithm, why, source;
   std::string transport, model;
-  bool by_topology = false;  // ring order or trees are of the machine
-  ScheduleCost cost;  // by the algorithm's formula, of the slowest rank
+  bool by_topology = false;                // ring order or trees are of the machine
+  ScheduleCost cost;                       // by the algorithm's formula, of the slowest rank
   int64_t rounds = 0, rounds_counted = 0;  // fewer are counted only when there are very many
   int64_t steps = 0;
   int64_t temp_bytes = 0;
@@ -66,8 +66,8 @@ struct PlanReport {
   Traffic traffic;
   std::vector<Transfer> transfers;
   std::vector<RoundLine> lines;
-  int64_t lines_left_out = 0;   // rounds that `lines` does not show
-  bool peers_assumed = false;   // some edges' other ends were taken to be like those looked up
+  int64_t lines_left_out = 0;  // rounds that `lines` does not show
+  bool peers_assumed = false;  // some edges' other ends were taken to be like those looked up
   TimeParts time;
   std::vector<Alternative> alternatives;
 };

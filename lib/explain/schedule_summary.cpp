@@ -102,7 +102,8 @@ class Walker {
 
   void add_edge(bool sends, int peer, uint32_t tag, const Slice& slice, StepLine* line,
                 bool operand = false) {
-    const int index = is_signal(slice) ? edges_.signal(sends) : transfer_of(sends, peer, tag, slice, operand);
+    const int index =
+        is_signal(slice) ? edges_.signal(sends) : transfer_of(sends, peer, tag, slice, operand);
     const Transfer& transfer = edges_.transfers()[static_cast<size_t>(index)];
     summary_.traffic += transfer.traffic;
     ++summary_.edges;
@@ -153,7 +154,8 @@ class Walker {
       index = edges_.move(sends, mine, end_of(other, theirs_, peers_.temp_bytes()));
     } else {
       summary_.peers_assumed = true;
-      index = edges_.move(sends, mine, end_of({kFirstTemp, 0, slice.length}, mine_, {slice.length}));
+      index =
+          edges_.move(sends, mine, end_of({kFirstTemp, 0, slice.length}, mine_, {slice.length}));
     }
     like_[key] = index;
     return index;
@@ -207,8 +209,7 @@ TimeParts predict_time(const PlanQuery& query, const ScheduleCost& cost,
   const double edges = static_cast<double>(std::max<int64_t>(1, summary.edges));
   const double edge_bytes = static_cast<double>(std::max<int64_t>(1, summary.edge_bytes));
   const double bytes = static_cast<double>(cost.bytes);
-  const double half_trips =
-      summary.edges > 0 ? static_cast<double>(summary.half_trips) / edges : 1;
+  const double half_trips = summary.edges > 0 ? static_cast<double>(summary.half_trips) / edges : 1;
   TimeParts time;
   time.control_ns = static_cast<double>(cost.steps) * half_trips * model.half_trip_ns;
   time.descriptor_ns = bytes * summary.descriptor_ns / edge_bytes;

@@ -51,9 +51,8 @@ std::string step_text(const PlanReport& report, const StepLine& step, int64_t ro
   const int64_t repeated = step.count * rounds;
   std::string text = step.count > 1 ? fmt::format("{} x ", step.count) : "";
   text += kVerbs[static_cast<int>(step.kind)];
-  const bool signal =
-      !step.edges.empty() &&
-      report.transfers[static_cast<size_t>(step.edges.front().transfer)].signal;
+  const bool signal = !step.edges.empty() &&
+                      report.transfers[static_cast<size_t>(step.edges.front().transfer)].signal;
   text += signal ? " a signal" : " " + bytes_text(step.bytes);
   if (step.kind == StepKind::reduce && step.edges.empty()) text += " at hand";
   const char* preposition = step.kind == StepKind::send ? " to " : " from ";
@@ -79,24 +78,26 @@ std::string round_text(const PlanReport& report, const RoundLine& line) {
 }
 
 std::string transfer_text(const Transfer& transfer, int index) {
-  std::string text = fmt::format("  [{}] {} ", transfer_name(index),
-                                 transfer.sends ? "sent" : "received");
+  std::string text =
+      fmt::format("  [{}] {} ", transfer_name(index), transfer.sends ? "sent" : "received");
   if (transfer.signal) return text + "as an empty message\n";
-  static constexpr const char* kHow[kPathCount] = {
-      "inside the first message", "as fragments, on request",
-      "by loads from the sender's memory", "by reads with lists on both sides",
-      "by reads of one range", "by writes to one range",
-      "by sends into posted receives"};
+  static constexpr const char* kHow[kPathCount] = {"inside the first message",
+                                                   "as fragments, on request",
+                                                   "by loads from the sender's memory",
+                                                   "by reads with lists on both sides",
+                                                   "by reads of one range",
+                                                   "by writes to one range",
+                                                   "by sends into posted receives"};
   text += kHow[static_cast<int>(transfer.path)];
   const Traffic& traffic = transfer.traffic;
   text += fmt::format(": {}, {}", bytes_text(transfer.bytes),
                       plural(traffic.messages, "message", "messages"));
   if (traffic.work_requests > 0) {
-    text += fmt::format(
-        ", {}, {}, {} SGEs ({} to {} local a WR), {}",
-        plural(traffic.batches, "doorbell", "doorbells"),
-        plural(traffic.work_requests, "WR", "WRs"), traffic.segments, transfer.least_sges,
-        transfer.most_sges, plural(traffic.wqe_blocks, "WQE block", "WQE blocks"));
+    text += fmt::format(", {}, {}, {} SGEs ({} to {} local a WR), {}",
+                        plural(traffic.batches, "doorbell", "doorbells"),
+                        plural(traffic.work_requests, "WR", "WRs"), traffic.segments,
+                        transfer.least_sges, transfer.most_sges,
+                        plural(traffic.wqe_blocks, "WQE block", "WQE blocks"));
   } else if (transfer.path == Path::read || transfer.path == Path::read_lists ||
              transfer.path == Path::write) {
     text += ", posted by the peer";
@@ -116,8 +117,8 @@ std::string head_text(const PlanReport& report) {
   text += fmt::format("  chosen because   {}\n", report.why);
   text += fmt::format("  source           {}\n", report.source);
   if (report.by_topology) text += "  ranks            in the order of the machine\n";
-  text += fmt::format("  rounds           {}, {} on the critical path\n",
-                      report.rounds, plural(report.cost.steps, "message", "messages"));
+  text += fmt::format("  rounds           {}, {} on the critical path\n", report.rounds,
+                      plural(report.cost.steps, "message", "messages"));
   if (report.rounds_counted < report.rounds)
     text += fmt::format("  note             only the first {} rounds are counted\n",
                         report.rounds_counted);
@@ -134,12 +135,11 @@ std::string totals_text(const PlanReport& report) {
   std::string text = "this rank, each call\n";
   text += line("steps", fmt::format("{}", report.steps));
   text += line("messages", fmt::format("{} sent", traffic.messages));
-  text += line("work requests",
-               fmt::format("{}, {} SGEs, {} WQE blocks", traffic.work_requests, traffic.segments,
-                           traffic.wqe_blocks));
+  text += line("work requests", fmt::format("{}, {} SGEs, {} WQE blocks", traffic.work_requests,
+                                            traffic.segments, traffic.wqe_blocks));
   text += line("doorbells", fmt::format("{}, as many signalled completions", traffic.batches));
-  text += line("bytes", fmt::format("{} sent, {} received", traffic.bytes_sent,
-                                    traffic.bytes_received));
+  text += line("bytes",
+               fmt::format("{} sent, {} received", traffic.bytes_sent, traffic.bytes_received));
   text += line("  direct", fmt::format("{}", traffic.bytes_direct));
   text += line("  packed", fmt::format("{}", traffic.bytes_packed));
   text += line("  copied", fmt::format("{} within this rank", report.copied_bytes));

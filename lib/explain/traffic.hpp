@@ -7,11 +7,11 @@
 namespace sgl {
 
 struct Traffic {
-  int64_t messages = 0;       // sent
-  int64_t batches = 0;        // posted: doorbells, and signalled completions
+  int64_t messages = 0;  // sent
+  int64_t batches = 0;   // posted: doorbells, and signalled completions
   int64_t work_requests = 0;
-  int64_t segments = 0;       // SGEs of both lists
-  int64_t wqe_blocks = 0;     // of 64 bytes, mlx5 family
+  int64_t segments = 0;    // SGEs of both lists
+  int64_t wqe_blocks = 0;  // of 64 bytes, mlx5 family
   int64_t bytes_sent = 0, bytes_received = 0;
   int64_t bytes_direct = 0;   // moved straight between buffers
   int64_t bytes_packed = 0;   // copied into or out of a message

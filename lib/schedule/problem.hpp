@@ -4,6 +4,8 @@
 // so that all ranks choose the same algorithm and the same chunks.
 #pragma once
 
+#include "schedule/schedule.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,13 +13,21 @@
 #include <string_view>
 #include <vector>
 
-#include "schedule/schedule.hpp"
-
 namespace sgl {
 
 enum class Collective : uint8_t {
-  allgather, allgatherv, reduce_scatter_block, reduce_scatter, allreduce, reduce, bcast,
-  gather, gatherv, scatter, scatterv, barrier,
+  allgather,
+  allgatherv,
+  reduce_scatter_block,
+  reduce_scatter,
+  allreduce,
+  reduce,
+  bcast,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  barrier,
 };
 inline constexpr int kCollectiveCount = 12;
 const char* collective_name(Collective collective);
@@ -75,7 +85,7 @@ struct Problem {
   int size = 1;
   int root = 0;
   Blocks blocks;
-  int64_t grain = 1;         // bytes of one element of a reduction: slices are cut at multiples of it
+  int64_t grain = 1;  // bytes of one element of a reduction: slices are cut at multiples of it
   bool in_place = false;
   bool commutative = true;
   int64_t chunk_bytes = 128 << 10;  // of one pipelined piece (rounded to whole grains)

@@ -105,10 +105,12 @@ class Round {
 
 // A signal is a send or recv whose slice is this one.
 inline constexpr Slice kSignal{-1, 0, 0};
-inline bool is_signal(const Slice& slice) { return slice.buffer == -1; }
+inline bool is_signal(const Slice& slice) {
+  return slice.buffer == -1;
+}
 
 struct Schedule {
-  std::string algorithm;            // name of the builder, e.g. "ring"
+  std::string algorithm;  // name of the builder, e.g. "ring"
   int64_t rounds = 0;
   std::vector<int64_t> temp_bytes;  // payload bytes of buffers kFirstTemp, kFirstTemp + 1, ...
   // Appends the steps of round.number() (already reset to it). Pure: the same

@@ -2,10 +2,10 @@
 // byte of every source once (tiles that stay in the first-level cache).
 #pragma once
 
-#include <span>
-
 #include "op/op.hpp"
 #include "sgl/view.hpp"
+
+#include <span>
 
 namespace sgl {
 

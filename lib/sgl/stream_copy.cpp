@@ -20,8 +20,7 @@ constexpr int64_t kLineBytes = 64;
 
 // Whole lines of the destination past the cache, what is before and after them as usual.
 void stream_run(std::byte* to, const std::byte* from, int64_t length) {
-  const auto head =
-      static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) & (kLineBytes - 1));
+  const auto head = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) & (kLineBytes - 1));
   if (length < head + kLineBytes) {
     std::memcpy(to, from, static_cast<size_t>(length));
     return;
@@ -41,7 +40,9 @@ void stream_run(std::byte* to, const std::byte* from, int64_t length) {
   std::memcpy(to + at, from + at, static_cast<size_t>(length - at));
 }
 
-void finish_streaming() { _mm_sfence(); }
+void finish_streaming() {
+  _mm_sfence();
+}
 
 #else
 

@@ -1,10 +1,10 @@
 // View: a range of a buffer's payload.
 #pragma once
 
+#include "datatype/layout.hpp"
+
 #include <cstddef>
 #include <cstdint>
-
-#include "datatype/layout.hpp"
 
 namespace sgl {
 

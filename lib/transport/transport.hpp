@@ -9,15 +9,15 @@
 // is repeated after progress(). One thread at a time per object.
 #pragma once
 
+#include "base/status.hpp"
+#include "sgl/batch.hpp"
+#include "sgl/view.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "base/status.hpp"
-#include "sgl/batch.hpp"
-#include "sgl/view.hpp"
 
 namespace sgl {
 
@@ -62,7 +62,8 @@ struct TransportLimits {
 class TransportSink {
  public:
   // `payload` is valid during the call only.
-  virtual void on_message(int peer, const MessageHeader& header, std::span<const std::byte> payload) = 0;
+  virtual void on_message(int peer, const MessageHeader& header,
+                          std::span<const std::byte> payload) = 0;
   virtual void on_complete(uint64_t token, Status status) = 0;
   // Once per peer: it is gone; nothing of it will arrive any more.
   virtual void on_peer_failed(int peer, Status status) = 0;

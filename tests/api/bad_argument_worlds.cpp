@@ -242,9 +242,8 @@ void add_request_rows(Table* table) {
       [=](Site& s) { return explain(nullptr, s); });
   add("sglcoll_explain_request", "request", "freed", SGLCOLL_ERR_REQUEST,
       [=](Site& s) { return explain(s.freed_request, s); });
-  add("sglcoll_explain_request", "text", "NULL", SGLCOLL_ERR_ARG, [](Site& s) {
-    return sglcoll_explain_request(s.running, nullptr, 8, &s.outputs.needed);
-  });
+  add("sglcoll_explain_request", "text", "NULL", SGLCOLL_ERR_ARG,
+      [](Site& s) { return sglcoll_explain_request(s.running, nullptr, 8, &s.outputs.needed); });
   add("sglcoll_request_free", "request", "NULL", SGLCOLL_ERR_ARG,
       [](Site&) { return sglcoll_request_free(nullptr); });
   add("sglcoll_request_free", "request", "freed", SGLCOLL_ERR_REQUEST,

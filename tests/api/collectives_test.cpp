@@ -82,7 +82,8 @@ TEST(LongReductions, EveryAlgorithm) {
   for (const Builder& builder : all_builders()) {
     const std::string collective = collective_name(builder.collective);
     for (const NamedCheck& named : kChecks) {
-      if (named.collective != collective || collective.find("reduce") == std::string::npos) continue;
+      if (named.collective != collective || collective.find("reduce") == std::string::npos)
+        continue;
       const std::string forced = collective + "=" + builder.name;
       SCOPED_TRACE(forced);
       setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);

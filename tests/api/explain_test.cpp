@@ -1,11 +1,11 @@
 // The plan of a real call as a text: by request, and by SGLCOLL_EXPLAIN.
 #include "api/world.hpp"
 
+#include <sglcoll/sglcoll.hpp>
+
 #include <cstdlib>
 #include <string>
 #include <vector>
-
-#include <sglcoll/sglcoll.hpp>
 
 namespace sgl::test {
 namespace {
@@ -32,7 +32,8 @@ TEST(Explain, TellsOfAPersistentRequest) {
     std::string text(needed, '\0');
     ASSERT_OK(sglcoll_explain_request(request, text.data(), needed, nullptr));
     EXPECT_EQ(text.find('\0'), needed - 1);
-    const std::string head = "allgather \"direct\", rank " + std::to_string(rank_of(world)) + " of 3";
+    const std::string head =
+        "allgather \"direct\", rank " + std::to_string(rank_of(world)) + " of 3";
     EXPECT_EQ(text.compare(0, head.size(), head), 0) << text;
     EXPECT_TRUE(has(text, "524288 sent, 524288 received")) << text;
     EXPECT_TRUE(has(text, "not chosen")) << text;
@@ -46,7 +47,8 @@ TEST(Explain, TellsOfAPersistentRequest) {
     ASSERT_OK(sglcoll_wait(&request));
     ASSERT_OK(sglcoll_counters_get(world, &after));
     EXPECT_TRUE(has(text, std::to_string(after.messages - before.messages) + " sent\n"));
-    EXPECT_TRUE(has(text, "direct         " + std::to_string(after.bytes_direct - before.bytes_direct)))
+    EXPECT_TRUE(
+        has(text, "direct         " + std::to_string(after.bytes_direct - before.bytes_direct)))
         << text;
     ASSERT_OK(sglcoll_request_free(&request));
   });
@@ -139,7 +141,8 @@ TEST(Explain, OrderOfANamedMachineIsAgreed) {
         EXPECT_EQ(buffers.recv[static_cast<size_t>(from * kCount + i)], from * 1000 + i % 997);
     ASSERT_OK(sglcoll_request_free(&request));
   });
-  for (const char* name : {"SGLCOLL_TOPOLOGY", "SGLCOLL_MAP_BY", "SGLCOLL_ALGORITHM"}) unsetenv(name);
+  for (const char* name : {"SGLCOLL_TOPOLOGY", "SGLCOLL_MAP_BY", "SGLCOLL_ALGORITHM"})
+    unsetenv(name);
 }
 
 }  // namespace

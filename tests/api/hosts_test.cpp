@@ -1,9 +1,9 @@
 // Every collective among several machines, shared memory within each and RDMA between them.
 // Runs on each of the machines that tests/vm starts, two ranks a machine.
-#include <cstdlib>
-
 #include "api/oracle.hpp"
 #include "support/tcp_exchange.hpp"
+
+#include <cstdlib>
 
 namespace sgl::test {
 namespace {
@@ -28,8 +28,8 @@ class OverMachines : public testing::Test {
   // One world over all machines; a test may make several, on a port each.
   void on_machines(const std::function<void(sglcoll_comm world)>& body) {
     ProcessReport report = run_processes(
-        kRanksPerMachine, [&](int local_rank, const Allgather& local) { run(local_rank, local, body); },
-        kPatience);
+        kRanksPerMachine,
+        [&](int local_rank, const Allgather& local) { run(local_rank, local, body); }, kPatience);
     EXPECT_TRUE(report.all_passed()) << report.text();
   }
 
@@ -45,7 +45,8 @@ class OverMachines : public testing::Test {
       exchange = met.take();
     }
     run_in_world(machine_ * kRanksPerMachine + local_rank, machines_ * kRanksPerMachine,
-             over_machines(local, local_rank, kRanksPerMachine, exchange.get(), machines_), body);
+                 over_machines(local, local_rank, kRanksPerMachine, exchange.get(), machines_),
+                 body);
   }
 };
 

@@ -111,7 +111,8 @@ void check_shape(sglcoll_comm world, const Shape& shape) {
   EXPECT_OK(sglcoll_counters_get(world, &after));
   EXPECT_EQ(buffer.values(), values);
   EXPECT_TRUE(buffer.gaps_untouched());
-  EXPECT_EQ(after.work_requests > before.work_requests, sends ? shape.sender_posts : shape.receiver_posts);
+  EXPECT_EQ(after.work_requests > before.work_requests,
+            sends ? shape.sender_posts : shape.receiver_posts);
   const bool packs = sends ? shape.sender_packs : shape.receiver_packs;
   EXPECT_EQ(after.bytes_packed - before.bytes_packed, packs ? kShapeCount * sizeof(int32_t) : 0);
   EXPECT_OK(sglcoll_type_free(&type));

@@ -1,7 +1,6 @@
 // The shapes of an edge over a simulated device: which one is taken, what is copied, the
 // order of posted sends, and how each ends when one rank fails.
 #include "executor/sim_engines.hpp"
-
 #include "sgl/copy.hpp"
 
 #include <algorithm>
@@ -21,7 +20,8 @@ Layout strided(int64_t run, int64_t bytes = kBytes) {
 
 // Memory that a layout covers, and what its payload should be.
 struct Memory {
-  Memory(Layout of, uint64_t seed) : layout(std::move(of)), bytes(static_cast<size_t>(layout.true_ub())) {
+  Memory(Layout of, uint64_t seed)
+      : layout(std::move(of)), bytes(static_cast<size_t>(layout.true_ub())) {
     std::mt19937_64 random(seed);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
   }
@@ -35,7 +35,9 @@ struct Memory {
   std::vector<std::byte> bytes;
 };
 
-Part one_message(bool sends, int peer, int64_t length) { return {{{sends, peer, 5, 0, length}}}; }
+Part one_message(bool sends, int peer, int64_t length) {
+  return {{{sends, peer, 5, 0, length}}};
+}
 
 // Rank 0 sends one message to rank 1, once or more often.
 struct Transfer {
@@ -55,10 +57,13 @@ struct Transfer {
   void run() {
     start();
     engines.run_until([this] { return over(); });
-    for (auto& operation : operations) EXPECT_TRUE(operation->status().ok()) << operation->status().text();
+    for (auto& operation : operations)
+      EXPECT_TRUE(operation->status().ok()) << operation->status().text();
     EXPECT_EQ(source.payload(), target.payload());
   }
-  sglcoll_counters& counters(int rank) { return engines.engines[static_cast<size_t>(rank)]->counters(); }
+  sglcoll_counters& counters(int rank) {
+    return engines.engines[static_cast<size_t>(rank)]->counters();
+  }
 
   SimEngines& engines;
   Memory source, target;
@@ -73,8 +78,9 @@ struct Moved {
 };
 
 std::ostream& operator<<(std::ostream& out, const Moved& moved) {
-  return out << moved.sends << " sends, " << moved.writes << " writes, " << moved.reads << " reads, packed "
-             << moved.packed_by_sender << " and " << moved.packed_by_receiver << ", direct " << moved.direct;
+  return out << moved.sends << " sends, " << moved.writes << " writes, " << moved.reads
+             << " reads, packed " << moved.packed_by_sender << " and " << moved.packed_by_receiver
+             << ", direct " << moved.direct;
 }
 
 Moved move(const Layout& from, const Layout& to, std::optional<int64_t> pack_below = {}) {
@@ -89,8 +95,12 @@ Moved move(const Layout& from, const Layout& to, std::optional<int64_t> pack_bel
   EXPECT_EQ(receiver.bytes_received, static_cast<uint64_t>(from.size()));
   const SimCounters& device = engines.fabric->counters;
   const uint64_t bulk_sends = sender.work_requests - device.writes;
-  return {receiver.batches > 0 && sender.batches > 0 ? bulk_sends : 0, device.writes, device.reads,
-          sender.bytes_packed, receiver.bytes_packed, sender.bytes_direct + receiver.bytes_direct};
+  return {receiver.batches > 0 && sender.batches > 0 ? bulk_sends : 0,
+          device.writes,
+          device.reads,
+          sender.bytes_packed,
+          receiver.bytes_packed,
+          sender.bytes_direct + receiver.bytes_direct};
 }
 
 TEST(Shapes, long_runs_on_both_sides_are_sent_into_posted_lists) {
@@ -123,7 +133,8 @@ TEST(Shapes, short_runs_are_packed_by_the_side_that_has_them) {
 }
 
 TEST(Shapes, short_runs_on_both_sides_travel_in_messages) {
-  EXPECT_EQ(move(strided(16), strided(32)), (Moved{.packed_by_sender = kBytes, .packed_by_receiver = kBytes}));
+  EXPECT_EQ(move(strided(16), strided(32)),
+            (Moved{.packed_by_sender = kBytes, .packed_by_receiver = kBytes}));
 }
 
 TEST(Shapes, without_packing_nothing_is_copied) {
@@ -138,7 +149,8 @@ TEST(Shapes, packing_copies_only_the_runs_below_the_limit) {
   // Two of 64 bytes that are neighbours and one of 4 KiB, again and again.
   const int64_t period = 64 + 64 + 4096;
   const Layout mixed = Layout::loop(
-      16, 3 * 4096, Layout::seq({Layout::run(0, 64), Layout::run(128, 64), Layout::run(4096, 4096)}));
+      16, 3 * 4096,
+      Layout::seq({Layout::run(0, 64), Layout::run(128, 64), Layout::run(4096, 4096)}));
   const Moved moved = move(mixed, Layout::run(0, 16 * period), 65);
   EXPECT_EQ(moved.packed_by_sender, 16u * 128);
   EXPECT_EQ(moved.direct, 16u * 4096);
@@ -166,7 +178,9 @@ void reduce_three(const Layout& other, int64_t bytes, uint64_t seed, bool in_res
                                                        {{kFirstTemp + 1, 0, bytes}, 2, 5}};
                            round.reduce({kRecv, 0, bytes}, operands);
                          }};
-  const Schedule elsewhere{"sum", 1, {}, [bytes](Round& round) { round.send(0, 5, {kSend, 0, bytes}); }};
+  const Schedule elsewhere{"sum", 1, {}, [bytes](Round& round) {
+                             round.send(0, 5, {kSend, 0, bytes});
+                           }};
   Reduction sum;
   sum.kind = OpKind::sum;
   sum.basic = Basic::uint32;
@@ -176,16 +190,19 @@ void reduce_three(const Layout& other, int64_t bytes, uint64_t seed, bool in_res
   for (size_t rank = 0; rank < 3; ++rank) {
     problem.rank = static_cast<int>(rank);
     auto plan = std::make_shared<Plan>(problem, rank == 0 ? at_root : elsewhere);
-    operations[rank] = std::make_unique<Operation>(*engines.engines[rank], plan, *engines.contexts[rank][0]);
+    operations[rank] =
+        std::make_unique<Operation>(*engines.engines[rank], plan, *engines.contexts[rank][0]);
     operations[rank]->bind(sources[rank].binding(), target.binding(), sum);
   }
   for (uint32_t run_number = 0; run_number < 2; ++run_number) {
     target.bytes.assign(target.bytes.size(), std::byte{1});
     for (auto& operation : operations) operation->start(run_number);
     engines.run_until([&] {
-      return std::ranges::none_of(operations, [](const auto& operation) { return operation->running(); });
+      return std::ranges::none_of(operations,
+                                  [](const auto& operation) { return operation->running(); });
     });
-    std::vector<std::byte> payloads[] = {sources[0].payload(), sources[1].payload(), sources[2].payload()};
+    std::vector<std::byte> payloads[] = {sources[0].payload(), sources[1].payload(),
+                                         sources[2].payload()};
     for (size_t at = 0; at < static_cast<size_t>(bytes); at += sizeof(uint32_t)) {
       uint32_t expected = 0, result = 0, value = 0;
       for (const std::vector<std::byte>& payload : payloads) {
@@ -195,7 +212,8 @@ void reduce_three(const Layout& other, int64_t bytes, uint64_t seed, bool in_res
       std::memcpy(&result, &target.bytes[at], sizeof result);
       ASSERT_EQ(result, expected) << "at byte " << at;
     }
-    EXPECT_EQ(engines.engines[0]->counters().bytes_received, (run_number + 1) * 2 * static_cast<uint64_t>(bytes));
+    EXPECT_EQ(engines.engines[0]->counters().bytes_received,
+              (run_number + 1) * 2 * static_cast<uint64_t>(bytes));
   }
 }
 
@@ -239,9 +257,11 @@ void exchange_under_pressure(uint64_t seed) {
       }
       // Every other operation is of runs that one side packs.
       const int64_t from = i % 2 == 0 ? 1024 : 32, to = i % 2 == 0 ? 1536 : 768;
-      sides.push_back({{strided(from, 3 * kEach), seed + sides.size()}, {strided(to, 3 * kEach), 0}, nullptr});
+      sides.push_back(
+          {{strided(from, 3 * kEach), seed + sides.size()}, {strided(to, 3 * kEach), 0}, nullptr});
       auto at = static_cast<size_t>(rank);
-      sides.back().operation = make_exchange(*engines.engines[at], *engines.contexts[at][0], 2, part);
+      sides.back().operation =
+          make_exchange(*engines.engines[at], *engines.contexts[at][0], 2, part);
     }
   }
   for (Side& side : sides) side.operation->bind(side.source.binding(), side.target.binding(), {});
@@ -283,15 +303,19 @@ TEST(EarlyMessages, are_bounded_and_wait_at_the_sender) {
   };
   std::vector<Side> sides;
   for (int i = 0; i < kOperations; ++i) {
-    sides.push_back({{Layout::run(0, kEach), static_cast<uint64_t>(i)}, {strided(64, kEach), 99}, {}});
+    sides.push_back(
+        {{Layout::run(0, kEach), static_cast<uint64_t>(i)}, {strided(64, kEach), 99}, {}});
     for (size_t rank = 0; rank < 2; ++rank)
       sides.back().operations[rank] =
           make_exchange(*engines.engines[rank], *engines.contexts[rank][0], 2,
                         one_message(rank == 0, 1 - static_cast<int>(rank), kEach));
   }
   for (Side& side : sides)
-    for (auto& operation : side.operations) operation->bind(side.source.binding(), side.target.binding(), {});
-  auto start = [&](int i, size_t rank) { sides[static_cast<size_t>(i)].operations[rank]->start(static_cast<uint32_t>(i)); };
+    for (auto& operation : side.operations)
+      operation->bind(side.source.binding(), side.target.binding(), {});
+  auto start = [&](int i, size_t rank) {
+    sides[static_cast<size_t>(i)].operations[rank]->start(static_cast<uint32_t>(i));
+  };
   auto sent = [&] { return engines.engines[0]->counters().bytes_sent / kEach; };
   // Rank 0 runs ahead by all but one.
   for (int i = 0; i + 1 < kOperations; ++i) {
@@ -305,7 +329,9 @@ TEST(EarlyMessages, are_bounded_and_wait_at_the_sender) {
   EXPECT_LE(engines.engines[1]->early_bytes(0), setup.engine.early_bytes + on_the_way + offers);
   EXPECT_LT(sent(), 16u);
   for (int i = 0; i + 1 < kOperations; ++i) start(i, 1);
-  engines.run_until([&] { return engines.engines[0]->active_operations() + engines.engines[1]->active_operations() == 0; });
+  engines.run_until([&] {
+    return engines.engines[0]->active_operations() + engines.engines[1]->active_operations() == 0;
+  });
   EXPECT_EQ(engines.engines[1]->early_bytes(0), 0);
   engines.run_until([&] { return engines.engines[0]->takes_eager(1); });
   // The last one needs no answer again.
@@ -346,7 +372,8 @@ void fail_after(int turns, int failing) {
     operations[rank]->start(0);
   }
   engines.run_until([&] { return !operations[0]->running() && !operations[1]->running(); });
-  for (auto& operation : operations) EXPECT_TRUE(operation->status().ok()) << operation->status().text();
+  for (auto& operation : operations)
+    EXPECT_TRUE(operation->status().ok()) << operation->status().text();
   EXPECT_EQ(source.payload(), target.payload());
   EXPECT_EQ(engines.fabric->counters.receiver_not_ready, 0u);
 }
@@ -354,7 +381,8 @@ void fail_after(int turns, int failing) {
 TEST(PostedSends, of_a_failed_operation_use_up_what_was_granted) {
   for (int turns = 0; turns < 60; ++turns) {
     for (int failing : {0, 1}) {
-      SCOPED_TRACE(testing::Message() << "rank " << failing << " fails after " << turns << " turns");
+      SCOPED_TRACE(testing::Message()
+                   << "rank " << failing << " fails after " << turns << " turns");
       fail_after(turns, failing);
     }
   }

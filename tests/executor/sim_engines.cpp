@@ -20,7 +20,8 @@ SimEngines::SimEngines(const SimSetup& setup)
       given[static_cast<size_t>(rank)] = mine;
       meet.arrive_and_wait();
       all->clear();
-      for (std::span<const std::byte> part : given) all->insert(all->end(), part.begin(), part.end());
+      for (std::span<const std::byte> part : given)
+        all->insert(all->end(), part.begin(), part.end());
       meet.arrive_and_wait();
       return Status();
     };
@@ -69,14 +70,15 @@ std::unique_ptr<Operation> make_exchange(Engine& engine, Context& context, int s
   problem.collective = Collective::allgatherv;
   problem.rank = context.rank;
   problem.size = size;
-  Schedule schedule{"exchange", 1, {}, [messages = part.messages](Round& round) {
-                      for (const Part::Message& message : messages) {
-                        if (message.sends)
-                          round.send(message.peer, message.tag, {kSend, message.offset, message.length});
-                        else
-                          round.recv(message.peer, message.tag, {kRecv, message.offset, message.length});
-                      }
-                    }};
+  Schedule schedule{
+      "exchange", 1, {}, [messages = part.messages](Round& round) {
+        for (const Part::Message& message : messages) {
+          if (message.sends)
+            round.send(message.peer, message.tag, {kSend, message.offset, message.length});
+          else
+            round.recv(message.peer, message.tag, {kRecv, message.offset, message.length});
+        }
+      }};
   return std::make_unique<Operation>(engine, std::make_shared<Plan>(problem, schedule), context);
 }
 

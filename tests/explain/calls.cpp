@@ -42,8 +42,7 @@ sglcoll_status call(const std::string& name, CallBuffers& buffers, sglcoll_type 
   for (size_t i = 0; i < size; ++i) starts[i] = static_cast<int64_t>(i);
   void *send = buffers.send.data(), *recv = buffers.recv.data();
   const sglcoll_op op = SGLCOLL_SUM;
-  if (name == "allgather")
-    return sglcoll_allgather(send, 1, send_type, recv, 1, recv_type, comm);
+  if (name == "allgather") return sglcoll_allgather(send, 1, send_type, recv, 1, recv_type, comm);
   if (name == "allgatherv")
     return sglcoll_allgatherv(send, 1, send_type, recv, counts.data(), starts.data(), recv_type,
                               comm);
@@ -54,16 +53,14 @@ sglcoll_status call(const std::string& name, CallBuffers& buffers, sglcoll_type 
   if (name == "allreduce") return sglcoll_allreduce(send, recv, 1, send_type, op, comm);
   if (name == "reduce") return sglcoll_reduce(send, recv, 1, send_type, op, root, comm);
   if (name == "bcast") return sglcoll_bcast(recv, 1, recv_type, root, comm);
-  if (name == "gather")
-    return sglcoll_gather(send, 1, send_type, recv, 1, recv_type, root, comm);
+  if (name == "gather") return sglcoll_gather(send, 1, send_type, recv, 1, recv_type, root, comm);
   if (name == "gatherv")
     return sglcoll_gatherv(send, 1, send_type, recv, counts.data(), starts.data(), recv_type, root,
                            comm);
-  if (name == "scatter")
-    return sglcoll_scatter(send, 1, send_type, recv, 1, recv_type, root, comm);
+  if (name == "scatter") return sglcoll_scatter(send, 1, send_type, recv, 1, recv_type, root, comm);
   if (name == "scatterv")
-    return sglcoll_scatterv(send, counts.data(), starts.data(), send_type, recv, 1, recv_type,
-                            root, comm);
+    return sglcoll_scatterv(send, counts.data(), starts.data(), send_type, recv, 1, recv_type, root,
+                            comm);
   if (name == "barrier") return sglcoll_barrier(comm);
   ADD_FAILURE() << "no call for " << name;
   return SGLCOLL_ERR_ARG;

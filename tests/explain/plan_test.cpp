@@ -31,7 +31,8 @@ void expect_refused(const Options& options, const std::string& part) {
 }
 
 TEST(Plan, BadInputIsRefusedByName) {
-  expect_refused(options_of("allgatherw", 4), "allgatherw is no collective: it must be one of allgather");
+  expect_refused(options_of("allgatherw", 4),
+                 "allgatherw is no collective: it must be one of allgather");
   expect_refused(options_of("bcast", 0), "--ranks 0: it takes 1 to");
   Options options = options_of("bcast", 4);
   options.rank = 4;
@@ -139,7 +140,8 @@ TEST(Plan, TextAndJsonTellTheSame) {
   options.rank = 3;
   const PlanReport report = report_of(options);
   const std::string text = report_text(report), json = json_report(report);
-  EXPECT_NE(text.find("bcast \"double_tree\", rank 3 of 16, over verbs"), std::string::npos) << text;
+  EXPECT_NE(text.find("bcast \"double_tree\", rank 3 of 16, over verbs"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("512 KiB or more"), std::string::npos);
   EXPECT_NE(text.find("not chosen"), std::string::npos);
   EXPECT_NE(json.find("\"algorithm\": \"double_tree\""), std::string::npos) << json;

@@ -1,14 +1,14 @@
 // sglcoll/mpi.h against the MPI that this program is built with.
-#include <gtest/gtest.h>
+#include "mpi/random_mpi_type.hpp"
+#include "support/draws.hpp"
+
+#include <sglcoll/mpi.h>
 
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include <sglcoll/mpi.h>
-
-#include "mpi/random_mpi_type.hpp"
-#include "support/draws.hpp"
+#include <gtest/gtest.h>
 
 namespace {
 
@@ -80,7 +80,8 @@ Packed pack(MPI_Datatype mpi, sglcoll_type ours, int count) {
   const int64_t from = b.true_lb + std::min<int64_t>(0, last);
   const int64_t to = b.true_lb + b.true_extent + std::max<int64_t>(0, last);
   std::vector<unsigned char> memory(static_cast<size_t>(std::max<int64_t>(to - from, 1)));
-  for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<unsigned char>(i * 7 + i / 251);
+  for (size_t i = 0; i < memory.size(); ++i)
+    memory[i] = static_cast<unsigned char>(i * 7 + i / 251);
   const unsigned char* origin = memory.data() - from;
 
   Packed packed;

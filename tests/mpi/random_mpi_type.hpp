@@ -1,12 +1,12 @@
 // Random MPI datatypes of every constructor, for tests of sglcoll/mpi.h.
 #pragma once
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <random>
 #include <vector>
+
+#include <mpi.h>
 
 namespace sgl::test {
 
@@ -61,16 +61,18 @@ class RandomMpiType {
 
   MpiType basic() {
     std::vector<MPI_Datatype> choices = {
-        MPI_CHAR,   MPI_SHORT,     MPI_INT,   MPI_DOUBLE,          MPI_FLOAT,
-        MPI_C_BOOL, MPI_SHORT_INT, MPI_BYTE,  MPI_C_FLOAT_COMPLEX, MPI_DOUBLE_INT,
-        MPI_AINT,   MPI_UINT16_T,  MPI_2INT,  MPI_UINT64_T};
+        MPI_CHAR,   MPI_SHORT,     MPI_INT,  MPI_DOUBLE,          MPI_FLOAT,
+        MPI_C_BOOL, MPI_SHORT_INT, MPI_BYTE, MPI_C_FLOAT_COMPLEX, MPI_DOUBLE_INT,
+        MPI_AINT,   MPI_UINT16_T,  MPI_2INT, MPI_UINT64_T};
 #ifndef MPICH_VERSION  // it packs the padding of a long double as zeros, not as it is in memory
     choices.push_back(MPI_LONG_DOUBLE);
 #endif
     return {choices[static_cast<size_t>(draw(0, static_cast<int>(choices.size()) - 1))], false};
   }
 
-  std::vector<MPI_Aint> places(int count) { return numbers<MPI_Aint>(count, -99, 150); }
+  std::vector<MPI_Aint> places(int count) {
+    return numbers<MPI_Aint>(count, -99, 150);
+  }
 
   template <class Number>
   std::vector<Number> numbers(int count, int lowest, int highest) {
@@ -98,33 +100,47 @@ class RandomMpiType {
   void construct(int choice, int part, MPI_Datatype old, MPI_Datatype* made) {
     const int count = draw(0, 3), length = draw(0, part);
     switch (choice) {
-      case 1: MPI_Type_contiguous(part, old, made); return;
+      case 1:
+        MPI_Type_contiguous(part, old, made);
+        return;
       // No stride of -1: Open MPI 4.1 takes such blocks for one run.
-      case 2: MPI_Type_vector(part, draw(0, 2), 2 * draw(-2, 2), old, made); return;
-      case 3: MPI_Type_create_hvector(part, draw(0, 2), 2 * draw(-50, 50), old, made); return;
+      case 2:
+        MPI_Type_vector(part, draw(0, 2), 2 * draw(-2, 2), old, made);
+        return;
+      case 3:
+        MPI_Type_create_hvector(part, draw(0, 2), 2 * draw(-50, 50), old, made);
+        return;
       case 4:
-        MPI_Type_indexed(count, numbers<int>(count, 0, 2).data(),
-                         numbers<int>(count, -8, 8).data(), old, made);
+        MPI_Type_indexed(count, numbers<int>(count, 0, 2).data(), numbers<int>(count, -8, 8).data(),
+                         old, made);
         return;
       case 5:
-        MPI_Type_create_hindexed(count, numbers<int>(count, 0, 2).data(),
-                                 places(count).data(), old, made);
+        MPI_Type_create_hindexed(count, numbers<int>(count, 0, 2).data(), places(count).data(), old,
+                                 made);
         return;
       case 6:
         MPI_Type_create_indexed_block(count, length, numbers<int>(count, -8, 8).data(), old, made);
         return;
       case 7:
-        MPI_Type_create_hindexed_block(count, length, places(count).data(),
-                                       old, made);
+        MPI_Type_create_hindexed_block(count, length, places(count).data(), old, made);
         return;
-      case 8: subarray(old, made); return;
-      case 9: darray(old, made); return;
-      case 10: MPI_Type_create_resized(old, draw(-30, 30), draw(0, 150), made); return;
-      default: MPI_Type_dup(old, made);
+      case 8:
+        subarray(old, made);
+        return;
+      case 9:
+        darray(old, made);
+        return;
+      case 10:
+        MPI_Type_create_resized(old, draw(-30, 30), draw(0, 150), made);
+        return;
+      default:
+        MPI_Type_dup(old, made);
     }
   }
 
-  int order() { return draw(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN; }
+  int order() {
+    return draw(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
+  }
 
   void subarray(MPI_Datatype old, MPI_Datatype* made) {
     const int dims = draw(1, 3);

@@ -1,7 +1,8 @@
 // Schedules in the order and with the trees of machines: right for every builder, and
 // across domains no more often than must be.
-#include "collectives/builder.hpp"
 #include "collectives/select/arrangement.hpp"
+
+#include "collectives/builder.hpp"
 #include "schedule/cases.hpp"
 #include "schedule/protocol.hpp"
 #include "schedule/verifier.hpp"
@@ -19,10 +20,8 @@ namespace sgl::test {
 namespace {
 
 constexpr const char* kMachines[] = {
-    "package:1 l3:1 core:8 pu:1",
-    "package:2 l3:1 core:6 pu:2",
-    "package:2 l3:4 core:3 pu:1",
-    "package:4 [numa] l3:2 core:2 pu:1",
+    "package:1 l3:1 core:8 pu:1",      "package:2 l3:1 core:6 pu:2",
+    "package:2 l3:4 core:3 pu:1",      "package:4 [numa] l3:2 core:2 pu:1",
     "package:1 l3:3 l2:4 core:1 pu:1",
 };
 constexpr int kSizes[] = {3, 4, 6, 7, 12};
@@ -36,8 +35,9 @@ std::vector<RankPath> draw_paths(const char* machine, int size, int per_node, ui
   for (int rank = 0; rank < size; ++rank) {
     const size_t pu = random() % node.value().pus.size();
     const bool known = random() % 8 != 0;
-    paths.push_back(rank_path(node.value(), known ? node.value().pus[pu].os_index : -1,
-                              static_cast<int>(random() % static_cast<uint64_t>((size + per_node - 1) / per_node))));
+    paths.push_back(rank_path(
+        node.value(), known ? node.value().pus[pu].os_index : -1,
+        static_cast<int>(random() % static_cast<uint64_t>((size + per_node - 1) / per_node))));
   }
   return paths;
 }
@@ -76,9 +76,10 @@ TEST_P(Arranged, IsRightOnEveryMachine) {
           if (fits(builder, problem)) schedules.push_back(builder.build(problem));
         }
         if (schedules.size() != problems.size()) continue;
-        const Status status = verify(
-            problems, schedules,
-            {.lowered = true, .shape = static_cast<Shape>(seed % kPayloadShapeCount), .seed = seed});
+        const Status status = verify(problems, schedules,
+                                     {.lowered = true,
+                                      .shape = static_cast<Shape>(seed % kPayloadShapeCount),
+                                      .seed = seed});
         ASSERT_TRUE(status.ok()) << builder.name << " " << describe(of) << " on " << machine
                                  << " (seed " << seed << "): " << status.text();
         ++checked;

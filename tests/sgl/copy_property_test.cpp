@@ -2,8 +2,8 @@
 // offsets of the type map.
 #include "datatype/cursor.hpp"
 #include "sgl/copy.hpp"
-#include "support/random_type.hpp"
 #include "support/draws.hpp"
+#include "support/random_type.hpp"
 
 #include <algorithm>
 #include <random>

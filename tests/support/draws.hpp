@@ -11,6 +11,8 @@ inline constexpr int kDrawsDivisor = 10;
 inline constexpr int kDrawsDivisor = 1;
 #endif
 
-constexpr int draws(int cases) { return cases / kDrawsDivisor; }
+constexpr int draws(int cases) {
+  return cases / kDrawsDivisor;
+}
 
 }  // namespace sgl::test

@@ -21,10 +21,14 @@ json to_json(const Traffic& traffic) {
 }
 
 json to_json(const TimeParts& time) {
-  return {{"total_ns", time.total_ns()},       {"control_ns", time.control_ns},
-          {"descriptor_ns", time.descriptor_ns}, {"wire_ns", time.wire_ns},
-          {"packing_ns", time.packing_ns},     {"reduction_ns", time.reduction_ns},
-          {"copy_ns", time.copy_ns},           {"registration_ns", time.registration_ns}};
+  return {{"total_ns", time.total_ns()},
+          {"control_ns", time.control_ns},
+          {"descriptor_ns", time.descriptor_ns},
+          {"wire_ns", time.wire_ns},
+          {"packing_ns", time.packing_ns},
+          {"reduction_ns", time.reduction_ns},
+          {"copy_ns", time.copy_ns},
+          {"registration_ns", time.registration_ns}};
 }
 
 json to_json(const Transfer& transfer) {

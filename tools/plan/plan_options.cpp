@@ -23,7 +23,8 @@ constexpr int64_t kElementBytes = 4;  // of the grammar's layouts
 Result<int64_t> read_bytes(const char* option, const std::string& text) {
   int64_t bytes = 0;
   if (!parse_bytes(text, &bytes))
-    return error(SGLCOLL_ERR_ARG, "{} {}: it takes bytes such as 4096, 64K, 1M or 2G", option, text);
+    return error(SGLCOLL_ERR_ARG, "{} {}: it takes bytes such as 4096, 64K, 1M or 2G", option,
+                 text);
   return bytes;
 }
 
@@ -144,8 +145,9 @@ Result<std::vector<RankPath>> rank_paths_on(const Options& options) {
   if (!map_by.ok()) return std::move(map_by.status());
   const int per_node = options.per_node > 0 ? options.per_node : options.ranks;
   if (per_node > kMostPerNode)
-    return error(SGLCOLL_ERR_ARG, "--topology with --ranks {}: one machine takes {}; use --per-node",
-                 options.ranks, kMostPerNode);
+    return error(SGLCOLL_ERR_ARG,
+                 "--topology with --ranks {}: one machine takes {}; use --per-node", options.ranks,
+                 kMostPerNode);
   Result<std::vector<RankPlacement>> placed =
       place_ranks(node.value(), {per_node, map_by.value(), BindTo::none});
   if (!placed.ok()) return std::move(placed.status());
@@ -177,9 +179,10 @@ void add_options(CLI::App* app, Options* options) {
   app->add_option("--rank", options->rank, "The rank whose plan is printed (default 0)");
   app->add_option("--root", options->root, "Root of a rooted collective (default 0)");
   app->add_option("--algorithm", options->algorithm, "Ask for this one instead of the table's");
-  app->add_option("--layout", options->layout,
-                  "contig | vector:BLOCK:STRIDE | indexed:SEED:MIN:MAX:GAP | "
-                  "subarray:DIMS:SUBDIMS:STARTS:ELEM | tensors:FILE, in bytes, as sglperf has them");
+  app->add_option(
+      "--layout", options->layout,
+      "contig | vector:BLOCK:STRIDE | indexed:SEED:MIN:MAX:GAP | "
+      "subarray:DIMS:SUBDIMS:STARTS:ELEM | tensors:FILE, in bytes, as sglperf has them");
   app->add_option("--recv-layout", options->recv_layout, "The receiver's, if another");
   app->add_option("--bytes", options->bytes, "Payload of one layout, a rank's block (default 1M)");
   app->add_option("--transport", options->transport, "verbs (default) or shm")
@@ -197,11 +200,13 @@ void add_options(CLI::App* app, Options* options) {
   app->add_flag("--in-place", options->in_place, "The call gives SGLCOLL_IN_PLACE");
   app->add_flag("--not-commutative", options->not_commutative, "The operation does not commute");
   app->add_flag("--reproducible", options->reproducible, "As SGLCOLL_REPRODUCIBLE=1");
-  app->add_option("--lines", options->lines, "Kinds of rounds and of transfers that are printed (default 16)")
+  app->add_option("--lines", options->lines,
+                  "Kinds of rounds and of transfers that are printed (default 16)")
       ->check(CLI::Range(1, 1 << 20));
-  app->add_option("--topology", options->topology,
-                  "The machine that the ranks run on: hwloc XML file, or a synthetic description such "
-                  "as \"package:2 l3:4 core:8 pu:1\"; orders rings and shapes trees");
+  app->add_option(
+      "--topology", options->topology,
+      "The machine that the ranks run on: hwloc XML file, or a synthetic description such "
+      "as \"package:2 l3:4 core:8 pu:1\"; orders rings and shapes trees");
   app->add_option("--map-by", options->map_by,
                   "With --topology: slot (default), core, numa, l3, package or node");
   app->add_option("--per-node", options->per_node,
@@ -223,13 +228,15 @@ Result<PlanQuery> make_query(const Options& options) {
   if (!eager.ok()) return std::move(eager.status());
   Result<int64_t> chunk = read_bytes_or_setting("--chunk", options.chunk, "SGLCOLL_CHUNK_BYTES");
   if (!chunk.ok()) return std::move(chunk.status());
-  if (chunk.value() < 1) return error(SGLCOLL_ERR_ARG, "--chunk {}: it takes 1 or more", options.chunk);
+  if (chunk.value() < 1)
+    return error(SGLCOLL_ERR_ARG, "--chunk {}: it takes 1 or more", options.chunk);
   Result<int64_t> bytes = read_bytes("--bytes", options.bytes);
   if (!bytes.ok()) return std::move(bytes.status());
   Result<TypePtr> send = read_layout(options.layout, bytes.value(), options.ranks);
   if (!send.ok()) return std::move(send.status());
-  Result<TypePtr> recv = read_layout(options.recv_layout.empty() ? options.layout : options.recv_layout,
-                                     send.value()->size, options.ranks);
+  Result<TypePtr> recv =
+      read_layout(options.recv_layout.empty() ? options.layout : options.recv_layout,
+                  send.value()->size, options.ranks);
   if (!recv.ok()) return std::move(recv.status());
   if (recv.value()->size != send.value()->size)
     return error(SGLCOLL_ERR_ARG, "--recv-layout {}: it has {} bytes where --layout {} has {}",

@@ -16,9 +16,9 @@ constexpr int kRepetitions = 3;
 
 struct Row {
   int64_t rounds = 0;
-  size_t most_steps = 0;        // of the rounds that were generated
+  size_t most_steps = 0;  // of the rounds that were generated
   int64_t build_ns = INT64_MAX, round_ns = INT64_MAX;
-  int64_t bytes = 0;            // of the largest of them
+  int64_t bytes = 0;  // of the largest of them
 };
 
 Problem problem_of(Collective collective, int ranks) {
@@ -76,9 +76,9 @@ Row measure(const Builder& builder, const Problem& problem) {
 }  // namespace
 
 std::string scale_report() {
-  std::string text = fmt::format("{:<21}{:<20}{:>9}{:>9}{:>9}{:>10}{:>11}{:>12}\n", "collective",
-                                 "algorithm", "ranks", "rounds", "steps", "build ns", "round ns",
-                                 "bytes");
+  std::string text =
+      fmt::format("{:<21}{:<20}{:>9}{:>9}{:>9}{:>10}{:>11}{:>12}\n", "collective", "algorithm",
+                  "ranks", "rounds", "steps", "build ns", "round ns", "bytes");
   for (const Builder& builder : all_builders())
     for (int ranks : kRankCounts) {
       const Problem problem = problem_of(builder.collective, ranks);

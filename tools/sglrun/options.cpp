@@ -32,9 +32,10 @@ void declare(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--map-by", options.map_by,
                  "where the next rank goes: slot, core, numa, l3, package or node")
       ->check(CLI::IsMember({"slot", "core", "numa", "l3", "package", "node"}));
-  app.add_option("--bind-to", options.bind_to,
-                 "processors of a rank: none, core, numa, l3, package, or auto: core when there is a "
-                 "core for each rank, else none")
+  app.add_option(
+         "--bind-to", options.bind_to,
+         "processors of a rank: none, core, numa, l3, package, or auto: core when there is a "
+         "core for each rank, else none")
       ->check(CLI::IsMember({"auto", "none", "core", "numa", "l3", "package"}));
   app.add_flag("--report-bindings", options.report_bindings, "print the processors of each rank");
   app.add_option("-x", raw.environment, "set NAME=VALUE for the ranks, or require that NAME is set")

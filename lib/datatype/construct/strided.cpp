@@ -56,7 +56,8 @@ Result<TypePtr> type_hvector(int64_t count, int64_t block_length, int64_t stride
   SGL_TRY(check_blocks(count, block_length, old_type));
   Body body;
   if (!repeat_blocks(count, block_length, stride_bytes, *old_type, &body)) {
-    return blocks_too_large("hvector", count, block_length, "stride_bytes", stride_bytes, *old_type);
+    return blocks_too_large("hvector", count, block_length, "stride_bytes", stride_bytes,
+                            *old_type);
   }
   return finish(std::move(body), SGLCOLL_COMBINER_HVECTOR, {count, block_length, stride_bytes},
                 {old_type});

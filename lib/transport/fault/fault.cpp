@@ -44,8 +44,7 @@ class FaultTransport final : public Transport {
     if (strikes(plan_.busy_probability)) return Post::busy;
     return inner_->post_receive(peer, batch, local, token);
   }
-  Result<Post> post_send(int peer, const Batch& batch, const View& local,
-                         uint64_t token) override {
+  Result<Post> post_send(int peer, const Batch& batch, const View& local, uint64_t token) override {
     if (strikes(plan_.busy_probability)) return Post::busy;
     return inner_->post_send(peer, batch, local, token);
   }

@@ -34,8 +34,7 @@ class MixedTransport final : public Transport {
                             uint64_t token) override {
     return toward(peer).post_receive(peer, batch, local, token);
   }
-  Result<Post> post_send(int peer, const Batch& batch, const View& local,
-                         uint64_t token) override {
+  Result<Post> post_send(int peer, const Batch& batch, const View& local, uint64_t token) override {
     return toward(peer).post_send(peer, batch, local, token);
   }
 

@@ -41,9 +41,9 @@ BulkChannel::~BulkChannel() {
 
 Status BulkChannel::open() {
   const DeviceLimits& limits = device_.limits();
-  Result<QpNumber> qp = device_.create_qp({queue_wrs_, queue_wrs_,
-                                           std::max(limits.max_send_sge, limits.max_read_sge),
-                                           limits.max_recv_sge});
+  Result<QpNumber> qp =
+      device_.create_qp({queue_wrs_, queue_wrs_, std::max(limits.max_send_sge, limits.max_read_sge),
+                         limits.max_recv_sge});
   if (!qp.ok()) return std::move(qp.status());
   qp_ = qp.value();
   return {};
@@ -194,9 +194,8 @@ Status BulkChannel::take_memory(const Batch& batch, const View& local, int64_t m
 void BulkChannel::fill_sges(const Batch& batch, const View& local, const InFlight& item) {
   uint32_t slot_key = 0;
   if (item.slot)
-    slot_key = memory_.use(item.slot->memory, item.slot->memory + batch.slot_bytes)
-                   .value()
-                   .keys.local;
+    slot_key =
+        memory_.use(item.slot->memory, item.slot->memory + batch.slot_bytes).value().keys.local;
   sges_.clear();
   for (size_t i = 0; i < batch.local.size(); ++i) {
     const Sge& sge = batch.local[i];

@@ -60,7 +60,7 @@ class BulkChannel {
   struct InFlight {
     uint64_t token;
     int wrs;
-    int left;  // receives that have not completed
+    int left;                         // receives that have not completed
     std::vector<LocalMemory> memory;  // of its local list
     PackSlot* slot;
     Status status;  // the first failure

@@ -26,14 +26,13 @@ struct LimitsCard {
 Status RcTransport::agree_on_limits(const RcBootstrap& bootstrap) {
   SglLimits& sgl = limits_.sgl;
   SglRules& rules = limits_.sgl_rules;
-  const LimitsCard mine{sgl.max_send_sge,      sgl.max_recv_sge,         sgl.max_read_sge,
-                        sgl.max_batch_wrs,     sgl.max_message_bytes,    sgl.max_batch_slot_bytes,
+  const LimitsCard mine{sgl.max_send_sge,      sgl.max_recv_sge,      sgl.max_read_sge,
+                        sgl.max_batch_wrs,     sgl.max_message_bytes, sgl.max_batch_slot_bytes,
                         rules.pack_below_bytes};
   std::vector<std::byte> all;
   SGL_TRY(bootstrap.allgather(std::as_bytes(std::span(&mine, 1)), &all));
   auto lower = [](auto& limit, int64_t theirs) {
-    limit = static_cast<std::remove_reference_t<decltype(limit)>>(
-        std::min<int64_t>(limit, theirs));
+    limit = static_cast<std::remove_reference_t<decltype(limit)>>(std::min<int64_t>(limit, theirs));
   };
   for (size_t rank = 0; rank < peers_.size(); ++rank) {
     LimitsCard theirs;
@@ -59,7 +58,7 @@ Status RcTransport::open() {
         ControlChannel::open(*device_, options_.control);
     if (!control.ok()) return std::move(control.status());
     peer.control = control.take();
-    peer.bulk = 
+    peer.bulk =
         std::make_unique<BulkChannel>(*device_, memory_, sends_, receives_, options_.bulk_wrs);
     SGL_TRY(peer.bulk->open());
     owners_[peer.control->qp()] = {&peer, false};

@@ -118,8 +118,8 @@ void RcTransport::release(const RemoteMemory& memory) {
 }
 
 // A refusal is told as the completion, for only that carries a text.
-Post RcTransport::post(int peer, const Batch& batch, const View& local,
-                       const RemoteMemory& remote, uint64_t token) {
+Post RcTransport::post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
+                       uint64_t token) {
   Peer* target = find_peer(peer);
   if (!target || target->stage != Stage::alive) return Post::failed;
   Result<Post> posted = target->bulk->post(batch, local, remote, token);

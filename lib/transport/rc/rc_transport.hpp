@@ -62,8 +62,7 @@ class RcTransport final : public Transport {
             uint64_t token) override;
   Result<Post> post_receive(int peer, const Batch& batch, const View& local,
                             uint64_t token) override;
-  Result<Post> post_send(int peer, const Batch& batch, const View& local,
-                         uint64_t token) override;
+  Result<Post> post_send(int peer, const Batch& batch, const View& local, uint64_t token) override;
   int progress(TransportSink& sink) override;
   void wait(int64_t max_ns) override;
   bool prepare_wait(std::vector<int>* descriptors) override;

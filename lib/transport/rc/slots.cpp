@@ -10,8 +10,8 @@ Result<PackSlot*> SlotPool::take() {
   if (free_.empty() && slots_.size() < most_) {
     void* memory = memory_.allocate(static_cast<size_t>(slot_bytes_));
     if (!memory && slots_.empty())
-      return error(SGLCOLL_ERR_NO_MEMORY, "{} bytes of registered memory to pack into could not be had",
-                   slot_bytes_);
+      return error(SGLCOLL_ERR_NO_MEMORY,
+                   "{} bytes of registered memory to pack into could not be had", slot_bytes_);
     if (memory) {
       free_.push_back(slots_.emplace_back(std::make_unique<PackSlot>()).get());
       free_.back()->memory = static_cast<std::byte*>(memory);

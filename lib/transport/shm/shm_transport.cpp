@@ -163,8 +163,8 @@ bool ShmTransport::map_arena(ShmPeer& peer) {
 
 // The read is done here and now, for a batch is at most kCrossMemoryBytes; only so much
 // between two calls of progress(), so that messages keep flowing.
-Post ShmTransport::post(int peer, const Batch& batch, const View& local,
-                        const RemoteMemory& remote, uint64_t token) {
+Post ShmTransport::post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
+                        uint64_t token) {
   ShmPeer* target = find_peer(peer);
   if (!target || target->stage == ShmPeer::Stage::failed || !parts_.can_read) return Post::failed;
   if (target->stage == ShmPeer::Stage::doomed) return Post::busy;  // the next progress() tells
@@ -294,8 +294,9 @@ void ShmTransport::look_for_dead() {
 void ShmTransport::hear_of_death(int dead_rank, const ShmPeer& witness) {
   ShmPeer* dead = find_peer(dead_rank);
   if (dead && !dead->left)
-    doom(*dead, error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has died, as rank {} found",
-                      dead_rank, dead->pid, witness.rank),
+    doom(*dead,
+         error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has died, as rank {} found", dead_rank,
+               dead->pid, witness.rank),
          true);
 }
 

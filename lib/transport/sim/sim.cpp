@@ -94,8 +94,8 @@ Result<std::unique_ptr<Transport>> make_sim_transport(const SimBootstrap& bootst
   if (!fabric.ok()) return std::move(fabric.status());
   auto device =
       std::make_unique<SimDevice>(fabric.take(), bootstrap.rank, bootstrap.options.limits);
-  return connect_rc({bootstrap.rank, bootstrap.size, bootstrap.peers, bootstrap.allgather}, std::move(device),
-                    bootstrap.options.queues);
+  return connect_rc({bootstrap.rank, bootstrap.size, bootstrap.peers, bootstrap.allgather},
+                    std::move(device), bootstrap.options.queues);
 }
 
 }  // namespace sgl

@@ -1,9 +1,9 @@
 /* Sums over the ranks through the C interface; a derived type and a large one, so that
  * kernels of several kinds run. Prints the number of ranks. */
+#include <sglcoll/sglcoll.h>
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <sglcoll/sglcoll.h>
 
 enum { kCount = 30000 };
 

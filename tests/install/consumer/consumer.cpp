@@ -1,9 +1,9 @@
 // The README's example with a check: columns gathered into a matrix. Prints the number
 // of ranks.
+#include <sglcoll/sglcoll.hpp>
+
 #include <cstdio>
 #include <vector>
-
-#include <sglcoll/sglcoll.hpp>
 
 int main() {
   sglcoll::World world;

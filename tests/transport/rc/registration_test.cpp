@@ -33,7 +33,8 @@ class Registration : public testing::Test {
 
   static std::byte* map_pages(size_t count, void* at = nullptr) {
     const int more = at ? MAP_FIXED_NOREPLACE : 0;
-    void* got = mmap(at, count * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | more, -1, 0);
+    void* got =
+        mmap(at, count * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | more, -1, 0);
     EXPECT_NE(got, MAP_FAILED);
     return static_cast<std::byte*>(got);
   }
@@ -91,8 +92,9 @@ TEST_F(Registration, mapping_over_it) {
   RegistrationCache cache(device_, kBudget);
   std::byte* memory = map_pages(4);
   registers(cache, memory, 4 * kPage);
-  ASSERT_EQ(mmap(memory, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-            memory);
+  ASSERT_EQ(
+      mmap(memory, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+      memory);
   EXPECT_TRUE(registers(cache, memory, kPage));
   munmap(memory, 4 * kPage);
 }
@@ -105,7 +107,8 @@ TEST_F(Registration, free_and_malloc) {
   registers(cache, memory, kLarge);
   std::free(memory);
   auto* again = static_cast<std::byte*>(std::malloc(kLarge));
-  EXPECT_TRUE(registers(cache, again, kLarge)) << (again == memory ? "the same" : "another") << " address";
+  EXPECT_TRUE(registers(cache, again, kLarge))
+      << (again == memory ? "the same" : "another") << " address";
   EXPECT_EQ(cache.counters().unmapped, 1u);
   std::free(again);
 }

@@ -122,9 +122,9 @@ TEST(ShmBulk, lists_longer_than_the_kernel_takes_are_read_in_several_calls) {
     ASSERT_GT(batch.remote.size(), 2048U);
     std::vector<std::byte> target(2 * kBytes), expected(2 * kBytes);
     copy_slowly(batch, expected.data(), mine.data());
-    ASSERT_EQ(
-        transport->post(1 - rank, batch, View{target.data()}, memories[static_cast<size_t>(1 - rank)], 1),
-        Post::done);
+    ASSERT_EQ(transport->post(1 - rank, batch, View{target.data()},
+                              memories[static_cast<size_t>(1 - rank)], 1),
+              Post::done);
     EXPECT_TRUE(complete(*transport, sink, 1).ok());
     EXPECT_TRUE(target == expected);
     barrier(allgather);

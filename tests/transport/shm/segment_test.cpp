@@ -110,12 +110,11 @@ TEST(FdExchange, stranger_is_turned_away) {
   std::vector<FdParcel> got, got_by_other;
   Status other_status;
   std::thread other([&] {
-    other_status =
-        exchange_descriptors(other_listener.value(), addresses, 1, {theirs.fd(), theirs.fd(), -1},
-                             &got_by_other);
+    other_status = exchange_descriptors(other_listener.value(), addresses, 1,
+                                        {theirs.fd(), theirs.fd(), -1}, &got_by_other);
   });
-  Status status = exchange_descriptors(listener.value(), addresses, 0, {mine.fd(), mine.fd(), mine.fd()},
-                                      &got);
+  Status status =
+      exchange_descriptors(listener.value(), addresses, 0, {mine.fd(), mine.fd(), mine.fd()}, &got);
   other.join();
   ASSERT_TRUE(status.ok()) << status.text();
   ASSERT_TRUE(other_status.ok()) << other_status.text();
