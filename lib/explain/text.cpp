@@ -47,7 +47,7 @@ std::string peers_text(const EdgeLine& edge, int64_t repeated) {
 }
 
 std::string step_text(const PlanReport& report, const StepLine& step, int64_t rounds) {
-  static constexpr const char* kVerbs[] = {"send", "receive", "copy", "reduce"};
+  static constexpr const char* kVerbs[] = {"send", "receive", "reduce", "copy"};
   const int64_t repeated = step.count * rounds;
   std::string text = step.count > 1 ? fmt::format("{} x ", step.count) : "";
   text += kVerbs[static_cast<int>(step.kind)];

@@ -42,7 +42,7 @@ json to_json(const Transfer& transfer) {
 }
 
 json to_json(const RoundLine& line) {
-  static constexpr const char* kKinds[] = {"send", "receive", "copy", "reduce"};
+  static constexpr const char* kKinds[] = {"send", "receive", "reduce", "copy"};
   json steps = json::array();
   for (const StepLine& step : line.steps) {
     json edges = json::array();

@@ -35,6 +35,8 @@ Result<int64_t> read_bytes_or_setting(const char* option, const std::string& tex
 }
 
 Status check_ranks(const Options& options) {
+  if (options.ranks == 0)
+    return error(SGLCOLL_ERR_ARG, "--ranks 0: it takes 1 to {}, and has to be given", kMostRanks);
   if (options.ranks < 1 || options.ranks > kMostRanks)
     return error(SGLCOLL_ERR_ARG, "--ranks {}: it takes 1 to {}", options.ranks, kMostRanks);
   if (options.rank < 0 || options.rank >= options.ranks)
@@ -175,7 +177,7 @@ Status arrange(const Options& options, Problem* problem) {
 
 void add_options(CLI::App* app, Options* options) {
   app->add_option("collective", options->collective, "One of " + collective_names());
-  app->add_option("-n,--ranks", options->ranks, "Ranks of the communicator");
+  app->add_option("-n,--ranks", options->ranks, "Ranks of the communicator; has to be given");
   app->add_option("--rank", options->rank, "The rank whose plan is printed (default 0)");
   app->add_option("--root", options->root, "Root of a rooted collective (default 0)");
   app->add_option("--algorithm", options->algorithm, "Ask for this one instead of the table's");
@@ -218,10 +220,13 @@ void add_options(CLI::App* app, Options* options) {
 }
 
 Result<PlanQuery> make_query(const Options& options) {
+  if (options.collective.empty())
+    return error(SGLCOLL_ERR_ARG, "the collective is missing: it must be one of {}",
+                 collective_names());
   const std::optional<Collective> collective = find_collective(options.collective);
   if (!collective)
     return error(SGLCOLL_ERR_ARG, "{} is no collective: it must be one of {}",
-                 options.collective.empty() ? "\"\"" : options.collective, collective_names());
+                 options.collective, collective_names());
   SGL_TRY(check_ranks(options));
   PlanQuery query;
   Result<int64_t> eager = read_bytes_or_setting("--eager", options.eager, "SGLCOLL_EAGER_BYTES");
