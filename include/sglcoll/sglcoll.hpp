@@ -5,6 +5,10 @@
 // library's detailed text. Thread safety is that of sglcoll.h.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "sglcoll.hpp needs C++20: -std=c++20, or target_compile_features(... cxx_std_20) in CMake"
+#endif
+
 #include <sglcoll/sglcoll.h>
 
 #include <complex>
