@@ -225,8 +225,8 @@ Result<PlanQuery> make_query(const Options& options) {
                  collective_names());
   const std::optional<Collective> collective = find_collective(options.collective);
   if (!collective)
-    return error(SGLCOLL_ERR_ARG, "{} is no collective: it must be one of {}",
-                 options.collective, collective_names());
+    return error(SGLCOLL_ERR_ARG, "{} is no collective: it must be one of {}", options.collective,
+                 collective_names());
   SGL_TRY(check_ranks(options));
   PlanQuery query;
   Result<int64_t> eager = read_bytes_or_setting("--eager", options.eager, "SGLCOLL_EAGER_BYTES");
