@@ -148,6 +148,15 @@ TEST(Plan, TextAndJsonTellTheSame) {
   EXPECT_NE(json.find("\"rank\": 3"), std::string::npos);
 }
 
+TEST(Plan, CopiesAndReductionsAreNamed) {
+  const PlanReport report = report_of(options_of("allgather", 4));
+  const std::string text = report_text(report), json = json_report(report);
+  EXPECT_NE(text.find(" copy 1 MiB"), std::string::npos) << text;
+  EXPECT_EQ(text.find(" reduce 1 MiB"), std::string::npos) << text;
+  EXPECT_NE(json.find("\"copy\""), std::string::npos) << json;
+  EXPECT_EQ(json.find("\"reduce\""), std::string::npos) << json;
+}
+
 TEST(Plan, OneRankAlone) {
   for (const char* collective : {"allgather", "allreduce", "bcast", "barrier", "scatter"}) {
     const PlanReport report = report_of(options_of(collective, 1));
