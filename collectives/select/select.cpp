@@ -17,7 +17,7 @@ bool reduces(Collective collective) {
 }  // namespace
 
 Status check_fit(const Builder& builder, const Problem& problem, bool reproducible) {
-  if (!problem.commutative && !builder.order_preserving)
+  if (!problem.commutative && !builder.order_preserving && problem.size > 1)
     return error(SGLCOLL_ERR_UNSUPPORTED,
                  "does not keep the order of ranks that a non-commutative operation needs");
   if (reproducible && reduces(problem.collective) && !builder.fixed_order)

@@ -47,6 +47,7 @@ struct sglcoll_request_s {
   bool abandoned = false;  // freed while active: goes when it is complete
   uint32_t id = 0, epoch = 0;
   sglcoll_type type = nullptr;  // kept for a user's operation
+  uint64_t listed = 0;          // the last list of requests that it was found in
 };
 
 namespace sgl {

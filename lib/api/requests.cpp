@@ -2,6 +2,8 @@
 #include "api/requests.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 #include <mutex>
 
 namespace sgl {
@@ -92,8 +94,15 @@ Status check_requests(int count, sglcoll_request* requests) {
   if (count < 0) return error(SGLCOLL_ERR_COUNT, "count is {}: it must be 0 or more", count);
   if (!requests && count > 0)
     return error(SGLCOLL_ERR_ARG, "requests is NULL: it must have {} entries", count);
-  for (int i = 0; i < count; ++i)
-    if (requests[i]) SGL_TRY(check_request("requests", i, requests[i]));
+  static std::atomic<uint64_t> lists{0};
+  const uint64_t list = ++lists;
+  for (int i = 0; i < count; ++i) {
+    if (!requests[i]) continue;
+    SGL_TRY(check_request("requests", i, requests[i]));
+    if (std::exchange(requests[i]->listed, list) == list)
+      return error(SGLCOLL_ERR_REQUEST, "requests[{}] is the same as requests[{}]: list each once",
+                   i, std::find(requests, requests + i, requests[i]) - requests);
+  }
   return {};
 }
 
@@ -193,10 +202,6 @@ sglcoll_status sglcoll_startall(int count, sglcoll_request requests[]) {
     SGL_TRY(check_requests(count, requests));
     for (int i = 0; i < count; ++i) {
       SGL_TRY(check_startable("requests", i, requests[i]));
-      if (auto twin = std::find(requests, requests + i, requests[i]); twin != requests + i)
-        return error(SGLCOLL_ERR_REQUEST,
-                     "requests[{}] is the same as requests[{}]: each can be started once", i,
-                     twin - requests);
     }
     for (int i = 0; i < count; ++i) SGL_TRY(start_request(requests[i]));
     return {};

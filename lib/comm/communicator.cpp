@@ -65,6 +65,7 @@ Communicator::~Communicator() {
   auto held = world_->lock();
   calls_.clear();
   plans_.clear();
+  internal_plans_.clear();
   world_->engine().remove_context(context_);
 }
 
@@ -72,7 +73,8 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
   // A reproducible order depends on no placement.
   if (!world_->settings().reproducible) arrangement_.apply(&problem);
   Result<const Builder*> builder =
-      select_builder(problem, world_->on_one_node(), world_->settings().algorithm,
+      select_builder(problem, world_->on_one_node(),
+                     internal_ ? std::string_view() : world_->settings().algorithm,
                      world_->settings().reproducible);
   if (!builder.ok()) return std::move(builder.status());
   if (world_->settings().verify && problem.collective != Collective::gatherv &&
@@ -96,13 +98,14 @@ Result<std::unique_ptr<Operation>> Communicator::prepare(
     return error(context_.broken.code(), "the communicator cannot be used any more: {}",
                  context_.broken.text());
   call.problem.chunk_bytes = world_->settings().chunk_bytes;
-  if (world_->settings().check && !checking_) SGL_TRY(check_across_ranks(call, held));
-  PlanCache::Entry* entry = plans_.find(call.problem);
-  const bool explain = !entry && !checking_ && world_->explain().wants(call.problem.collective);
+  if (world_->settings().check && !internal_) SGL_TRY(check_across_ranks(call, held));
+  PlanCache& plans = internal_ ? internal_plans_ : plans_;
+  PlanCache::Entry* entry = plans.find(call.problem);
+  const bool explain = !entry && !internal_ && world_->explain().wants(call.problem.collective);
   if (!entry) {
     Result<std::shared_ptr<const Plan>> plan = make_plan(call.problem);
     if (!plan.ok()) return std::move(plan.status());
-    entry = &plans_.insert(plan.take());
+    entry = &plans.insert(plan.take());
   }
   std::unique_ptr<Operation> operation;
   if (entry->idle.empty()) {
@@ -162,9 +165,9 @@ Status Communicator::allgather_bytes(std::span<const std::byte> mine, std::vecto
   BufferArgument recv{"all", "count", all->data(), false, count, byte};
   Result<CollectiveCall> call = allgather_call({rank(), size()}, send, recv);
   if (!call.ok()) return std::move(call.status());
-  checking_ = true;
+  internal_ = true;
   Result<std::unique_ptr<Operation>> operation = prepare(call.take(), held);
-  checking_ = false;
+  internal_ = false;
   if (!operation.ok()) return std::move(operation.status());
   SGL_TRY(start(*operation.value()));
   SGL_TRY(complete(*operation.value(), held));

@@ -69,7 +69,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   PlanCache plans_;
   CallMemo calls_;
   uint32_t persistent_ids_ = 0;
-  bool checking_ = false;
+  PlanCache internal_plans_;  // of the library's own agreements
+  bool internal_ = false;     // one is being prepared: settings for the user's do not apply
 };
 
 }  // namespace sgl

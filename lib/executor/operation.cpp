@@ -14,6 +14,8 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& 
   streams_ = plan_->bytes_to_send + plan_->bytes_to_receive >= engine_.options().stream_bytes;
   bindings_.resize(kFirstTemp + plan_->temp_bytes.size());
   temps_.resize(plan_->temp_bytes.size());
+  for (size_t i = 0; i < temps_.size(); ++i)
+    bindings_[kFirstTemp + i].layout = Layout::run(0, plan_->temp_bytes[i]);
   edges_.resize(plan_->edges.size());
   edges_left_.resize(plan_->steps.size());
   dependencies_.resize(plan_->steps.size());
@@ -36,22 +38,7 @@ void Operation::bind(Binding send, Binding recv, const Reduction& reduction) {
   assert(!running_);
   bindings_[kSend] = std::move(send);
   bindings_[kRecv] = std::move(recv);
-  bool same_element = reduction_.element_bytes == reduction.element_bytes &&
-                      reduction_.element_extent == reduction.element_extent &&
-                      reduction_.element_layout == reduction.element_layout &&
-                      reduction_.user() == reduction.user();
   reduction_ = reduction;
-  for (size_t i = 0; i < temps_.size(); ++i) {
-    Binding& binding = bindings_[kFirstTemp + i];
-    if (binding.base && same_element) continue;
-    temps_[i].reset();
-    binding.base = nullptr;
-    // A user's operation sees temporaries laid out as its own buffers are.
-    binding.layout = reduction.user()
-                         ? Layout::loop(plan_->temp_bytes[i] / reduction.element_bytes,
-                                        reduction.element_extent, reduction.element_layout)
-                         : Layout::run(0, plan_->temp_bytes[i]);
-  }
 }
 
 void Operation::rebind(std::byte* send, std::byte* recv) {

@@ -234,6 +234,13 @@ class Operation {
   View piece_place(int edge, int64_t piece, int64_t bytes) const;
   void begin_stream(int edge, Path path);
   bool stream(int edge);
+  struct TypedScratch {
+    Layout layout;
+    std::unique_ptr<std::byte[]> memory;
+    std::byte* base = nullptr;
+  };
+  TypedScratch typed_scratch(int64_t count) const;
+  bool typed(const View& view) const;
   void reduce_by_user(const View& to, std::span<const View> sources);
 
   Engine& engine_;

@@ -160,6 +160,24 @@ bool Operation::stream(int edge) {
   }
 }
 
+// Memory for `count` elements as the user's function expects them.
+Operation::TypedScratch Operation::typed_scratch(int64_t count) const {
+  TypedScratch scratch;
+  scratch.layout = Layout::loop(count, reduction_.element_extent, reduction_.element_layout);
+  const int64_t lowest = scratch.layout.true_lb();
+  scratch.memory.reset(new std::byte[scratch.layout.true_ub() - lowest + 1]);
+  scratch.base = scratch.memory.get() - lowest;
+  return scratch;
+}
+
+// Whether the view's elements lie as in the user's buffers. Temporaries are packed.
+bool Operation::typed(const View& view) const {
+  const bool dense = reduction_.element_layout.contiguous() &&
+                     reduction_.element_layout.true_lb() == 0 &&
+                     reduction_.element_extent == reduction_.element_bytes;
+  return dense || view.layout == &bindings_[kSend].layout || view.layout == &bindings_[kRecv].layout;
+}
+
 // The user's function computes inout = in op inout, so the operands are combined
 // from the last to the first.
 void Operation::reduce_by_user(const View& to, std::span<const View> sources) {
@@ -172,21 +190,26 @@ void Operation::reduce_by_user(const View& to, std::span<const View> sources) {
     if (sources[i].base == to.base && sources[i].offset == to.offset) aliased = i;
 
   View result = to;
-  std::unique_ptr<std::byte[]> scratch;
-  Layout scratch_layout;
-  if (aliased + 1 < sources.size()) {  // an operand that is still needed would be overwritten
-    scratch_layout = Layout::loop(count, reduction_.element_extent, reduction_.element_layout);
-    scratch.reset(new std::byte[scratch_layout.true_ub() - scratch_layout.true_lb() + 1]);
-    result = {scratch.get() - scratch_layout.true_lb(), &scratch_layout, 0, to.length};
+  TypedScratch scratch, operand;
+  // An operand that is still needed would be overwritten in place.
+  if (!typed(to) || aliased + 1 < sources.size()) {
+    scratch = typed_scratch(count);
+    result = {scratch.base, &scratch.layout, 0, to.length};
   }
-  if (aliased + 1 != sources.size() || sources.size() == aliased) copy(result, sources.back());
-  {
-    UserFunctionScope scope;
-    for (size_t i = sources.size() - 1; i-- > 0;)
-      reduction_.function(element_address(sources[i]), element_address(result), count,
-                          reduction_.type_handle, reduction_.context);
+  const bool holds_last = aliased + 1 == sources.size() && !scratch.memory;
+  if (!holds_last) copy(result, sources.back());
+  UserFunctionScope scope;
+  for (size_t i = sources.size() - 1; i-- > 0;) {
+    const std::byte* in = element_address(sources[i]);
+    if (!typed(sources[i])) {
+      if (!operand.memory) operand = typed_scratch(count);
+      copy({operand.base, &operand.layout, 0, to.length}, sources[i]);
+      in = operand.base;
+    }
+    reduction_.function(in, element_address(result), count, reduction_.type_handle,
+                        reduction_.context);
   }
-  if (scratch) copy(to, result);
+  if (scratch.memory) copy(to, result);
 }
 
 }  // namespace sgl

@@ -278,8 +278,8 @@ void Job::on_rank_end(int rank, int wait_status) {
                                  ending_of(wait_status));
   if (exit_status == 0) {
     if (options_.verbosity == Verbosity::verbose) say(what);
-    // Others may wait for a rank that left without a word.
-    if (server_->is_member(rank) && alive_ > 0) server_->notify_death(rank, false);
+    // Others may wait for a rank that left without a word, or never came.
+    if (!server_->has_left(rank) && alive_ > 0) server_->notify_death(rank, false);
     return;
   }
   bool ending = kill_at_ns_ != 0 || killed_;

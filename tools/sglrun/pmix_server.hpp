@@ -38,13 +38,18 @@ class PmixServer {
   std::optional<AbortRequest> take_abort_request();
 
   // Whether `rank` joined by PMIx and has not left.
-  bool is_member(int rank) const { return members_[static_cast<size_t>(rank)]; }
+  // Whether the rank has ended its membership, so that nobody waits for it any more.
+  bool has_left(int rank) const {
+    return members_[static_cast<size_t>(rank)] == Membership::left;
+  }
 
   // Tells the other ranks that `rank` has died.
   void notify_death(int rank, bool by_signal);
 
   // For libpmix's callbacks.
-  void on_member(int rank, bool joined) { members_[static_cast<size_t>(rank)] = joined; }
+  void on_member(int rank, bool joined) {
+    members_[static_cast<size_t>(rank)] = joined ? Membership::joined : Membership::left;
+  }
   void on_abort(AbortRequest request);
 
  private:
@@ -57,7 +62,8 @@ class PmixServer {
   int ranks_;
   int abort_fd_;
   bool running_ = false;
-  std::vector<std::atomic<bool>> members_;
+  enum class Membership : uint8_t { never, joined, left };
+  std::vector<std::atomic<Membership>> members_;
   std::mutex mutex_;
   std::vector<AbortRequest> abort_requests_;  // guarded by mutex_
 };
