@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <utility>
 #include <mutex>
+#include <utility>
 
 namespace sgl {
 namespace {

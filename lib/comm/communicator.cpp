@@ -72,10 +72,9 @@ Communicator::~Communicator() {
 Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
   // A reproducible order depends on no placement.
   if (!world_->settings().reproducible) arrangement_.apply(&problem);
-  Result<const Builder*> builder =
-      select_builder(problem, world_->on_one_node(),
-                     internal_ ? std::string_view() : world_->settings().algorithm,
-                     world_->settings().reproducible);
+  Result<const Builder*> builder = select_builder(
+      problem, world_->on_one_node(), internal_ ? std::string_view() : world_->settings().algorithm,
+      world_->settings().reproducible);
   if (!builder.ok()) return std::move(builder.status());
   if (world_->settings().verify && problem.collective != Collective::gatherv &&
       problem.collective != Collective::scatterv) {

@@ -175,7 +175,8 @@ bool Operation::typed(const View& view) const {
   const bool dense = reduction_.element_layout.contiguous() &&
                      reduction_.element_layout.true_lb() == 0 &&
                      reduction_.element_extent == reduction_.element_bytes;
-  return dense || view.layout == &bindings_[kSend].layout || view.layout == &bindings_[kRecv].layout;
+  return dense || view.layout == &bindings_[kSend].layout ||
+         view.layout == &bindings_[kRecv].layout;
 }
 
 // The user's function computes inout = in op inout, so the operands are combined

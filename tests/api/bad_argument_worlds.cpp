@@ -210,6 +210,10 @@ void add_request_rows(Table* table) {
   add_start("active", [](Site& s) { return s.running; });
   add_bad_lists(table, "sglcoll_startall",
                 [](int n, sglcoll_request* list, Site&) { return sglcoll_startall(n, list); });
+  add("sglcoll_waitall", "requests[1]", "requests[0]", SGLCOLL_ERR_REQUEST, [](Site& s) {
+    sglcoll_request twice[] = {s.running, s.running};
+    return sglcoll_waitall(2, twice);
+  });
   add_bad_lists(table, "sglcoll_waitall",
                 [](int n, sglcoll_request* list, Site&) { return sglcoll_waitall(n, list); });
   add_bad_lists(table, "sglcoll_testall", [](int n, sglcoll_request* list, Site& s) {

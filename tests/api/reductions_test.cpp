@@ -409,7 +409,15 @@ TEST_BODY(matrices_in_rank_order) {
   ASSERT_OK(sglcoll_type_resized(rows, -8, 48, &spread));
   ASSERT_OK(sglcoll_type_commit(&spread));
   check_matrices("with a lower bound", spread, {48, 20}, comm);
-  for (sglcoll_type* type : {&dense, &rows, &spread}) ASSERT_OK(sglcoll_type_free(type));
+  // Columns of a long matrix: the elements lie within each other's span.
+  constexpr int kColumns = 40'000;
+  sglcoll_type far_rows = nullptr, column = nullptr;
+  ASSERT_OK(sglcoll_type_vector(2, 2, 2 * kColumns, SGLCOLL_UINT32, &far_rows));
+  ASSERT_OK(sglcoll_type_resized(far_rows, 0, 8, &column));
+  ASSERT_OK(sglcoll_type_commit(&column));
+  check_matrices("interlaced", column, {8, int64_t{8} * kColumns}, comm);
+  for (sglcoll_type* type : {&dense, &rows, &spread, &far_rows, &column})
+    ASSERT_OK(sglcoll_type_free(type));
 }
 
 // A reduction function that calls back is refused, and the reduction goes on.

@@ -20,4 +20,10 @@ failed=0
 left=$(grep -slz "^TEST_MARK=$mark" /proc/[0-9]*/environ)
 [ -z "$left" ] || { echo "processes are left: $left"; failed=1; }
 [ "$(ls /dev/shm)" = "$shm_before" ] || { echo "/dev/shm changed"; failed=1; }
+
+# A rank that ends well and never came is missed as well.
+said=$(timeout 20 "$sglrun" -n 3 --on-failure=continue \
+  sh -c '[ "$PMIX_RANK" = 1 ] || exec "$0"' "$program" 2>&1)
+[ "$(grep -c 'rank 1 died before all ranks had met' <<<"$said")" = 2 ] ||
+  { echo "of a rank that never came the others said: $said"; failed=1; }
 exit $failed

@@ -39,9 +39,7 @@ class PmixServer {
 
   // Whether `rank` joined by PMIx and has not left.
   // Whether the rank has ended its membership, so that nobody waits for it any more.
-  bool has_left(int rank) const {
-    return members_[static_cast<size_t>(rank)] == Membership::left;
-  }
+  bool has_left(int rank) const { return members_[static_cast<size_t>(rank)] == Membership::left; }
 
   // Tells the other ranks that `rank` has died.
   void notify_death(int rank, bool by_signal);
