@@ -19,7 +19,10 @@ function(sglcoll_add_vm_test name)
   set(machines "${arg_NODES}x${arg_RAILS}")
   set(folder "${PROJECT_BINARY_DIR}/vm/${machines}")
   set(vm "${PROJECT_SOURCE_DIR}/tests/vm/vm")
-  if(NOT TEST vm_boot_${machines})
+  # One for all folders: ctest knows fixtures by name, whatever folder they are from.
+  get_property(booted GLOBAL PROPERTY SGLCOLL_VM_MACHINES)
+  if(NOT machines IN_LIST booted)
+    set_property(GLOBAL APPEND PROPERTY SGLCOLL_VM_MACHINES ${machines})
     _sglcoll_add_vm_fixture(${machines} ${arg_NODES} ${arg_RAILS})
   endif()
 
