@@ -34,12 +34,11 @@ void Operation::tell_abandon() {
   std::memcpy(payload.data() + sizeof head, text.data(), text.size());
   std::unordered_set<int> told;
   for (size_t i = 0; i < edges_.size(); ++i) {
-    const Edge& edge = plan_->edges[i];
-    if (!told.insert(edge.peer).second && !peer_may_write(edges_[i])) continue;
-    MessageHeader header{context_.id, sequence_, edge.tag,
-                         static_cast<uint16_t>(MessageKind::abandon),
-                         static_cast<uint16_t>(payload.size())};
-    engine_.send_later(world_peer(static_cast<int>(i)), header, payload);
+    if (!told.insert(plan_->edges[i].peer).second && !peer_may_write(edges_[i])) continue;
+    const int edge = static_cast<int>(i);
+    engine_.send_later(world_peer(edge),
+                       header(edge, MessageKind::abandon, static_cast<int64_t>(payload.size())),
+                       payload);
   }
 }
 
@@ -61,9 +60,7 @@ void Operation::finish_failed() {
 
 void Operation::answer_abandon(int edge) {
   edges_[edge].abandoned_by_peer = false;
-  MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag,
-                       static_cast<uint16_t>(MessageKind::abandoned), 0};
-  engine_.send_later(world_peer(edge), header, {});
+  engine_.send_later(world_peer(edge), header(edge, MessageKind::abandoned, 0), {});
 }
 
 void Operation::deliver_to_failed(int edge, MessageKind kind) {

@@ -139,9 +139,8 @@ void Operation::unpack_to(const View& to, const std::byte* packed) {
 std::byte* Operation::temp_memory(Buffer buffer) {
   Binding& binding = bindings_[buffer];
   if (!binding.base) {
-    int64_t lowest = binding.layout.true_lb();
-    temps_[buffer - kFirstTemp].reset(new std::byte[binding.layout.true_ub() - lowest + 1]);
-    binding.base = temps_[buffer - kFirstTemp].get() - lowest;
+    temps_[buffer - kFirstTemp].reset(new std::byte[binding.layout.size()]);
+    binding.base = temps_[buffer - kFirstTemp].get();
   }
   return binding.base;
 }
@@ -154,10 +153,13 @@ int Operation::world_peer(int edge) const {
   return context_.world_ranks[plan_->edges[edge].peer];
 }
 
+MessageHeader Operation::header(int edge, MessageKind kind, int64_t bytes) const {
+  return {context_.id, sequence_, plan_->edges[edge].tag, static_cast<uint16_t>(kind),
+          static_cast<uint16_t>(bytes)};
+}
+
 Post Operation::send(int edge, MessageKind kind, const View* payload, int64_t bytes) {
-  MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag, static_cast<uint16_t>(kind),
-                       static_cast<uint16_t>(bytes)};
-  Post posted = transport(edge).send_message(world_peer(edge), header, payload);
+  Post posted = transport(edge).send_message(world_peer(edge), header(edge, kind, bytes), payload);
   if (posted == Post::done) ++engine_.counters().messages;
   return posted;
 }
@@ -171,9 +173,7 @@ Post Operation::send_struct(int edge, MessageKind kind, const void* data, int64_
 }
 
 void Operation::send_in_order(int edge, MessageKind kind, const void* data, int64_t bytes) {
-  MessageHeader header{context_.id, sequence_, plan_->edges[edge].tag, static_cast<uint16_t>(kind),
-                       static_cast<uint16_t>(bytes)};
-  engine_.send_later(world_peer(edge), header,
+  engine_.send_later(world_peer(edge), header(edge, kind, bytes),
                      {static_cast<const std::byte*>(data), static_cast<size_t>(bytes)});
   ++engine_.counters().messages;
 }

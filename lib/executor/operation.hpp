@@ -163,6 +163,7 @@ class Operation {
   std::byte* temp_memory(Buffer buffer);
   int world_peer(int edge) const;
   Transport& transport(int edge) const;
+  MessageHeader header(int edge, MessageKind kind, int64_t bytes) const;
   Post send(int edge, MessageKind kind, const View* payload, int64_t bytes);
   Post send_struct(int edge, MessageKind kind, const void* data, int64_t bytes);
   // Now or later, but before what is sent to the peer in this way after it.

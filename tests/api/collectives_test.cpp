@@ -1,6 +1,6 @@
 // Every collective on real processes, every algorithm and every data path,
 // against the computed result.
-#include "api/oracle.hpp"
+#include "api/every_builder.hpp"
 #include "collectives/builder.hpp"
 
 #include <cstdlib>
@@ -33,29 +33,10 @@ TEST_P(AtRankCount, DefaultAlgorithms) {
   });
 }
 
-// A builder may not support this number of ranks: then every call refuses, by name.
-bool supported(const Builder& builder, int size) {
-  Problem problem;
-  problem.collective = builder.collective;
-  problem.size = size;
-  problem.blocks = Blocks::uniform(size, 4);
-  problem.grain = 4;
-  return fits(builder, problem);
-}
-
 TEST_P(AtRankCount, EveryAlgorithm) {
-  for (const Builder& builder : all_builders()) {
-    const char* collective = collective_name(builder.collective);
-    if (!supported(builder, GetParam())) continue;
-    for (const NamedCheck& named : kChecks) {
-      if (std::string(named.collective) != collective) continue;
-      std::string forced = std::string(collective) + "=" + builder.name;
-      SCOPED_TRACE(forced);
-      setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);
-      on_world(GetParam(), [&](sglcoll_comm world) { check_everything(world, named.check); });
-    }
-  }
-  unsetenv("SGLCOLL_ALGORITHM");
+  for_every_builder(GetParam(), [](const NamedCheck& named) {
+    on_world(GetParam(), [&](sglcoll_comm world) { check_everything(world, named.check); });
+  });
 }
 
 TEST_P(AtRankCount, EveryDataPath) {

@@ -1,9 +1,8 @@
 // Every builder, unchanged, over the simulated verbs device: the ranks are threads of
 // this process.
-#include "api/oracle.hpp"
+#include "api/every_builder.hpp"
 #include "api/thread_world.hpp"
 #include "api/typed_buffer.hpp"
-#include "collectives/builder.hpp"
 
 #include <cstdlib>
 
@@ -25,15 +24,6 @@ void check_everything(sglcoll_comm world, const NamedCheck& named) {
   free_types(types);
 }
 
-bool supported(const Builder& builder, int size) {
-  Problem problem;
-  problem.collective = builder.collective;
-  problem.size = size;
-  problem.blocks = Blocks::uniform(size, 4);
-  problem.grain = 4;
-  return fits(builder, problem);
-}
-
 class OnSim : public testing::Test {
  protected:
   void SetUp() override { setenv("SGLCOLL_TRANSPORT", "sim", 1); }
@@ -52,17 +42,9 @@ TEST_P(OnSimRanks, DefaultAlgorithms) {
 }
 
 TEST_P(OnSimRanks, EveryAlgorithm) {
-  for (const Builder& builder : all_builders()) {
-    const std::string collective = collective_name(builder.collective);
-    if (!supported(builder, GetParam())) continue;
-    for (const NamedCheck& named : kChecks) {
-      if (named.collective != collective) continue;
-      const std::string forced = collective + "=" + builder.name;
-      SCOPED_TRACE(forced);
-      setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);
-      on_threads(GetParam(), [&](sglcoll_comm world) { check_everything(world, named); });
-    }
-  }
+  for_every_builder(GetParam(), [](const NamedCheck& named) {
+    on_threads(GetParam(), [&](sglcoll_comm world) { check_everything(world, named); });
+  });
 }
 
 TEST_P(OnSimRanks, MoreOperationsThanQueuesHold) {

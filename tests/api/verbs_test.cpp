@@ -1,7 +1,6 @@
 // Every collective over a real RDMA device, all ranks of one node, against the computed
 // result. Needs a device: tests/vm starts a machine that has one.
-#include "api/oracle.hpp"
-#include "collectives/builder.hpp"
+#include "api/every_builder.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -60,28 +59,11 @@ TEST_P(OnVerbs, MoreOperationsThanQueuesHold) {
   unsetenv("SGLCOLL_MESSAGE_SLOTS");
 }
 
-bool supported(const Builder& builder, int size) {
-  Problem problem;
-  problem.collective = builder.collective;
-  problem.size = size;
-  problem.blocks = Blocks::uniform(size, 4);
-  problem.grain = 4;
-  return fits(builder, problem);
-}
-
 TEST_P(OnVerbs, EveryAlgorithm) {
-  for (const Builder& builder : all_builders()) {
-    const char* collective = collective_name(builder.collective);
-    if (!supported(builder, GetParam())) continue;
-    for (const NamedCheck& named : kChecks) {
-      if (std::string(named.collective) != collective) continue;
-      const std::string forced = std::string(collective) + "=" + builder.name;
-      SCOPED_TRACE(forced);
-      setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);
-      auto body = [&](sglcoll_comm world) { check_everything(world, named.check, {2000}, 3); };
-      on_world(GetParam(), body, SGLCOLL_THREAD_SINGLE, kPatience);
-    }
-  }
+  for_every_builder(GetParam(), [](const NamedCheck& named) {
+    auto body = [&](sglcoll_comm world) { check_everything(world, named.check, {2000}, 3); };
+    on_world(GetParam(), body, SGLCOLL_THREAD_SINGLE, kPatience);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, OnVerbs, testing::Values(2, 4),
