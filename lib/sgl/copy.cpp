@@ -1,5 +1,6 @@
 #include "sgl/copy.hpp"
 
+#include "sgl/byte_pattern.hpp"
 #include "sgl/copy_kernels.hpp"
 #include "sgl/layout_steps.hpp"
 #include "sgl/run_blocks.hpp"
@@ -31,6 +32,10 @@ struct Packing {
                      int64_t count, int64_t length) {
     run_kernels(length).move(packed, packed_stride, memory, stride, count, length);
   }
+  static void patterns(const BytePattern& pattern, std::byte* memory, std::byte* packed,
+                       int64_t count) {
+    pack_patterns(pattern, packed, memory, count);
+  }
 };
 
 struct Unpacking {
@@ -48,7 +53,20 @@ struct Unpacking {
                      int64_t count, int64_t length) {
     run_kernels(length).move(memory, stride, packed, packed_stride, count, length);
   }
+  static void patterns(const BytePattern& pattern, std::byte* memory, std::byte* packed,
+                       int64_t count) {
+    unpack_patterns(pattern, memory, packed, count);
+  }
 };
+
+// The run's node, which is at offset 0, need not be looked at.
+bool is_loop_of_runs(const LayoutNode& node) {
+  return node.kind == LayoutKind::loop && node.depth == 1;
+}
+
+RunGrid row_of(const LayoutNode& loop, int64_t count) {
+  return {loop.max_run, count, loop.stride, 1, 0};
+}
 
 template <class Direction>
 void move_node(const LayoutNode& node, std::byte* memory, std::byte* packed);
@@ -83,11 +101,12 @@ bool move_members(const LayoutNode& loop, int64_t count, std::byte* memory, std:
 template <class Direction>
 void move_loop(const LayoutNode& loop, int64_t first, int64_t count, std::byte* memory,
                std::byte* packed) {
-  const LayoutNode& child = repeated(loop);
   memory += loop.offset + first * loop.stride;
-  if (child.kind == LayoutKind::run) {
-    const RunGrid row{child.length, count, loop.stride, 1, 0};
-    return Direction::grid(memory + child.offset, packed, row);
+  if (is_loop_of_runs(loop)) return Direction::grid(memory, packed, row_of(loop, count));
+  const LayoutNode& child = repeated(loop);
+  BytePattern pattern;
+  if (make_byte_pattern(child, count, loop.stride, &pattern)) {
+    return Direction::patterns(pattern, memory, packed, count);
   }
   if (child.kind == LayoutKind::loop && repeated(child).kind == LayoutKind::run) {
     const LayoutNode& run = repeated(child);
@@ -183,6 +202,17 @@ void move_part(const LayoutNode& node, int64_t skip, int64_t length, std::byte* 
   }
 }
 
+template <class Direction>
+void move_view(const View& view, std::byte* packed) {
+  if (view.length == 0) return;
+  const LayoutNode& node = view.layout->node();
+  // The way through the tree costs as much as moving some kilobytes: short for the plainest layout.
+  if (is_loop_of_runs(node) && view.length == node.size) {
+    return Direction::grid(view.base + node.offset, packed, row_of(node, node.count));
+  }
+  move_part<Direction>(node, view.offset, view.length, view.base, packed);
+}
+
 void pack_to(const RunBlock& block, int64_t runs, std::byte* packed) {
   const RunKernels& kernels = run_kernels(block.length);
   if (block.displacements != nullptr) {
@@ -235,15 +265,12 @@ int64_t move_blocks(const RunBlock& to, const RunBlock& from, int64_t length) {
 }  // namespace
 
 void pack(const View& view, std::byte* packed) {
-  if (view.length == 0) return;
-  move_part<Packing>(view.layout->node(), view.offset, view.length, view.base, packed);
+  move_view<Packing>(view, packed);
 }
 
 void unpack(const View& view, const std::byte* packed) {
-  if (view.length == 0) return;
   // Unpacking only reads `packed`; the type is that of the direction it shares code with.
-  move_part<Unpacking>(view.layout->node(), view.offset, view.length, view.base,
-                       const_cast<std::byte*>(packed));
+  move_view<Unpacking>(view, const_cast<std::byte*>(packed));
 }
 
 void copy(const View& to, const View& from) {

@@ -161,8 +161,17 @@ template <class Run>
 void pack_indexed(std::byte* to, const std::byte* from, const int64_t* displacements, int64_t count,
                   int64_t run_length) {
   const int64_t length = bytes_of<Run>(run_length);
-#pragma GCC unroll 4
-  for (int64_t i = 0; i < count; ++i) {
+  int64_t i = 0;
+  // Four addresses before the stores, which the compiler must take for changes of the others.
+  for (; i + 4 <= count; i += 4) {
+    const std::byte* const runs[] = {from + displacements[i], from + displacements[i + 1],
+                                     from + displacements[i + 2], from + displacements[i + 3]};
+    for (const std::byte* run : runs) {
+      Run::move(to, run, length);
+      to += length;
+    }
+  }
+  for (; i < count; ++i) {
     Run::move(to, from + displacements[i], length);
     to += length;
   }
