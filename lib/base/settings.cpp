@@ -49,8 +49,9 @@ constexpr Setting kSettings[] = {
     {"SGLCOLL_PACK_BELOW_BYTES", SettingKind::automatic, "auto", "",
      "runs of memory below this many bytes are copied for an RDMA device, not given a segment of "
      "their own; 0 copies none, auto takes the cost model's crossover"},
-    {"SGLCOLL_EAGER_BYTES", SettingKind::bytes, "4K", "",
-     "payloads up to this many bytes travel inside the message (the same on all ranks)"},
+    {"SGLCOLL_EAGER_BYTES", SettingKind::automatic, "auto", "",
+     "payloads up to this many bytes travel inside the message (the same on all ranks); auto: 16K "
+     "in shared memory, 4K over RDMA"},
     {"SGLCOLL_EARLY_BYTES", SettingKind::bytes, "1M", "",
      "bytes kept of messages from one rank for operations that this one has not started; a rank "
      "that has sent more waits with its payloads until they are asked for"},
@@ -59,8 +60,9 @@ constexpr Setting kSettings[] = {
     {"SGLCOLL_STREAM_BYTES", SettingKind::bytes, "0", "",
      "operations that move at least this many bytes a rank write their results past the cache; 0: "
      "twice the second-level cache"},
-    {"SGLCOLL_SPIN_US", SettingKind::integer, "20", "",
-     "microseconds of busy polling before a waiting rank yields its processor"},
+    {"SGLCOLL_SPIN_US", SettingKind::automatic, "auto", "",
+     "microseconds of busy polling before a waiting rank yields its processor; auto: 10000 where "
+     "each rank has one, else 20"},
     {"SGLCOLL_TIMEOUT_S", SettingKind::integer, "0", "",
      "seconds without any progress after which an operation fails with SGLCOLL_ERR_TIMEOUT; 0 "
      "waits for ever"},
@@ -97,7 +99,7 @@ bool parse_integer(std::string_view text, int64_t* value) {
 // "auto" leaves *value alone.
 bool parse_automatic(std::string_view text, int64_t* value) {
   if (text == "auto") return true;
-  if (!text.starts_with("0x")) return parse_integer(text, value);
+  if (!text.starts_with("0x")) return parse_bytes(text, value);
   text.remove_prefix(2);
   constexpr int kHexadecimal = 16;
   auto [end, failure] =
@@ -136,7 +138,7 @@ const char* wanted_form(const Setting& setting, std::string_view value) {
     case SettingKind::choice:
       return is_choice(setting.choices, value) ? nullptr : setting.choices;
     case SettingKind::automatic:
-      return parse_automatic(value, &number) ? nullptr : "auto or a whole number, 0 or more";
+      return parse_automatic(value, &number) ? nullptr : "auto or a whole number such as 4096 or 64K";
   }
   return nullptr;
 }

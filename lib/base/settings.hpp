@@ -16,7 +16,7 @@
 
 namespace sgl {
 
-// automatic: "auto" or a whole number, also in hexadecimal (0x...).
+// automatic: "auto" or a whole number, as of bytes or in hexadecimal (0x...).
 enum class SettingKind { text, integer, bytes, boolean, choice, automatic };
 
 struct Setting {

@@ -57,6 +57,17 @@ Result<RankPath> path_of_this_rank(const Boot& boot, std::span<const int> node_r
 
 }  // namespace
 
+ProcessorSet own_processors() {
+  const std::vector<int> bound = bound_processors();
+  if (bound.empty()) return {0, static_cast<int32_t>(sysconf(_SC_NPROCESSORS_ONLN))};
+  return {bound.front(), static_cast<int32_t>(bound.size())};
+}
+
+bool have_processor_each(std::span<const ProcessorSet> ranks) {
+  return std::ranges::all_of(
+      ranks, [&](const ProcessorSet& set) { return std::ranges::count(ranks, set) <= set.count; });
+}
+
 Result<std::vector<RankPath>> exchange_rank_paths(Boot& boot, std::span<const int> node_ranks) {
   const auto size = static_cast<size_t>(boot.size());
   if (boot.size() < kFewestRanks) return std::vector<RankPath>(size);

@@ -34,10 +34,18 @@ void watch_forks() {
 
 struct SettingsCard {
   uint64_t version;
-  int64_t eager_bytes, chunk_bytes;
+  int64_t eager_bytes;  // kAutomatic where the transport decides
+  int64_t chunk_bytes;
   uint64_t algorithm_hash;
   uint32_t check, reproducible;
+  ProcessorSet processors;
 };
+
+constexpr int64_t kAutomatic = -1;
+
+std::string bytes_text(int64_t bytes) {
+  return bytes == kAutomatic ? "auto" : std::to_string(bytes);
+}
 
 constexpr uint64_t kVersion =
     SGLCOLL_VERSION_MAJOR * 1'000'000 + SGLCOLL_VERSION_MINOR * 1'000 + SGLCOLL_VERSION_PATCH;
@@ -47,6 +55,14 @@ int64_t stream_bytes() {
   constexpr int64_t kUsualL2Bytes = 2 << 20;
   int64_t l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return (l2_bytes > 0 ? l2_bytes : kUsualL2Bytes) * 2;
+}
+
+// With a processor for each rank, whoever gave it up would only lose it to others' work.
+int64_t spin_ns(bool processor_each) {
+  constexpr int64_t kShared = 20'000, kOwn = 10'000'000, kNsInUs = 1000;
+  if (std::optional<int64_t> chosen = setting_automatic("SGLCOLL_SPIN_US"))
+    return *chosen * kNsInUs;
+  return processor_each ? kOwn : kShared;
 }
 
 }  // namespace
@@ -87,7 +103,7 @@ World::~World() {
 }
 
 Status World::agree_on_settings() {
-  settings_.eager_bytes = setting_bytes("SGLCOLL_EAGER_BYTES");
+  settings_.eager_bytes = setting_automatic("SGLCOLL_EAGER_BYTES");
   settings_.chunk_bytes = setting_bytes("SGLCOLL_CHUNK_BYTES");
   settings_.check = setting_boolean("SGLCOLL_CHECK");
   settings_.verify = setting_boolean("SGLCOLL_VERIFY");
@@ -97,16 +113,21 @@ Status World::agree_on_settings() {
     return error(SGLCOLL_ERR_ARG, "SGLCOLL_CHUNK_BYTES={} is not valid: it takes 1 or more",
                  settings_.chunk_bytes);
   SettingsCard mine{kVersion,
-                    settings_.eager_bytes,
+                    settings_.eager_bytes.value_or(kAutomatic),
                     settings_.chunk_bytes,
                     std::hash<std::string>{}(settings_.algorithm),
                     settings_.check,
-                    settings_.reproducible};
+                    settings_.reproducible,
+                    own_processors()};
   std::vector<std::byte> all;
   SGL_TRY(boot_->allgather(std::as_bytes(std::span(&mine, 1)), &all));
+  std::vector<SettingsCard> cards(static_cast<size_t>(size()));
+  std::memcpy(cards.data(), all.data(), all.size());
+  std::vector<ProcessorSet> on_node;
+  for (int rank : node_ranks_) on_node.push_back(cards[static_cast<size_t>(rank)].processors);
+  processor_each_ = have_processor_each(on_node);
   for (int rank = 0; rank < size(); ++rank) {
-    SettingsCard other;
-    std::memcpy(&other, all.data() + rank * sizeof other, sizeof other);
+    const SettingsCard& other = cards[static_cast<size_t>(rank)];
     auto differ = [&](const char* what, auto theirs, auto ours) {
       return error(SGLCOLL_ERR_MISMATCH,
                    "{} is {} on rank {} and {} on rank {}: it must be the same on all ranks", what,
@@ -115,7 +136,8 @@ Status World::agree_on_settings() {
     if (other.version != mine.version)
       return differ("the library's version", other.version, mine.version);
     if (other.eager_bytes != mine.eager_bytes)
-      return differ("SGLCOLL_EAGER_BYTES", other.eager_bytes, mine.eager_bytes);
+      return differ("SGLCOLL_EAGER_BYTES", bytes_text(other.eager_bytes),
+                    bytes_text(mine.eager_bytes));
     if (other.chunk_bytes != mine.chunk_bytes)
       return differ("SGLCOLL_CHUNK_BYTES", other.chunk_bytes, mine.chunk_bytes);
     if (other.algorithm_hash != mine.algorithm_hash)
@@ -145,7 +167,7 @@ Result<std::unique_ptr<Transport>> World::make_transport() {
                  "node; start all of them there, or use auto or verbs",
                  node_ranks_.size(), size());
   Result<std::unique_ptr<Transport>> near =
-      make_shm_transport({rank(), size(), node_ranks_, allgather});
+      make_shm_transport({rank(), size(), node_ranks_, allgather, processor_each_});
   if (!near.ok() || on_one_node()) return near;
   std::vector<int> way_of_rank(static_cast<size_t>(size()), 1);
   for (int rank : node_ranks_) way_of_rank[static_cast<size_t>(rank)] = 0;
@@ -173,7 +195,7 @@ Status World::make_engine() {
   options.eager_bytes = settings_.eager_bytes;
   options.stream_bytes = stream_bytes();
   options.early_bytes = setting_bytes("SGLCOLL_EARLY_BYTES");
-  options.spin_ns = setting_integer("SGLCOLL_SPIN_US") * 1000;
+  options.spin_ns = spin_ns(processor_each_);
   options.timeout_ns = setting_integer("SGLCOLL_TIMEOUT_S") * 1'000'000'000;
   engine_ = std::make_unique<Engine>(std::move(transport), options);
   return {};

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <mutex>
 #include <string>
 #include <unordered_set>
@@ -19,7 +20,7 @@ namespace sgl {
 
 // Settings that change schedules or the wire, so all ranks must have the same.
 struct SharedSettings {
-  int64_t eager_bytes = 0;
+  std::optional<int64_t> eager_bytes;  // unset: the transport's
   int64_t chunk_bytes = 0;
   bool check = false;
   bool verify = false;
@@ -81,6 +82,7 @@ class World {
   SharedSettings settings_;
   ExplainSetting explain_;
   std::vector<RankPath> rank_paths_;  // of each rank
+  bool processor_each_ = false;       // for the ranks of this node
   sglcoll_thread_level level_ = SGLCOLL_THREAD_SINGLE;
   std::recursive_mutex mutex_;
   uint64_t process_generation_ = 0;

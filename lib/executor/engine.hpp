@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -38,8 +39,8 @@ struct Context {
 };
 
 struct EngineOptions {
-  int64_t eager_bytes = 4096;
-  int64_t stream_bytes = 1 << 20;  // operations of this size write past the cache
+  std::optional<int64_t> eager_bytes;  // unset: the transport's
+  int64_t stream_bytes = 1 << 20;      // operations of this size write past the cache
   // Kept from one peer for operations that have not started, before it has to wait.
   int64_t early_bytes = 1 << 20;
   int64_t spin_ns = 20'000;

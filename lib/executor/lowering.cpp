@@ -10,6 +10,26 @@ bool packs(const TransportLimits& limits) {
   return limits.sgl_rules.pack_below_bytes > 0;
 }
 
+// Transfers of fewer bytes go in messages.
+int64_t push_below(const TransportLimits& limits, Collective collective) {
+  switch (collective) {
+    case Collective::bcast:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv:
+      return limits.push_rooted_below_bytes;
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block:
+      // Longer operands are read piece by piece, and never leave the cache.
+      return std::min(limits.push_below_bytes, kOperandPieceBytes);
+    default:
+      return limits.push_below_bytes;
+  }
+}
+
 }  // namespace
 
 const char* path_name(Path path) {
@@ -18,8 +38,10 @@ const char* path_name(Path path) {
   return kNames[static_cast<int>(path)];
 }
 
-bool fits_in_message(const TransportLimits& limits, int64_t eager_bytes, int64_t payload_bytes) {
-  return payload_bytes <= std::min(eager_bytes, limits.max_message_bytes);
+bool fits_in_message(const TransportLimits& limits, std::optional<int64_t> eager_bytes,
+                     int64_t payload_bytes) {
+  return payload_bytes <=
+         std::min(eager_bytes.value_or(limits.eager_bytes), limits.max_message_bytes);
 }
 
 bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool mappable) {
@@ -27,8 +49,9 @@ bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool map
          layout.size() / layout.run_count() >= limits.bulk_min_run_bytes;
 }
 
-Path bulk_path(const TransportLimits& limits, const View& local, const View& remote,
-               bool reachable) {
+Path bulk_path(const TransportLimits& limits, Collective collective, const View& local,
+               const View& remote, bool reachable) {
+  if (local.length < push_below(limits, collective)) return Path::push;
   const bool long_here = runs_are_long(limits, *local.layout, false);
   const bool long_there = runs_are_long(limits, *remote.layout, false);
   // Short runs on both sides are copied twice in any case, for which messages are as good.

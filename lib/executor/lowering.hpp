@@ -2,10 +2,12 @@
 // and the transport's limits, so that the executor and `explain` cannot differ.
 #pragma once
 
+#include "schedule/problem.hpp"
 #include "sgl/view.hpp"
 #include "transport/transport.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace sgl {
 
@@ -22,7 +24,8 @@ inline constexpr int kPathCount = 7;
 const char* path_name(Path path);
 
 // Whether the payload travels inside the first message.
-bool fits_in_message(const TransportLimits& limits, int64_t eager_bytes, int64_t payload_bytes);
+bool fits_in_message(const TransportLimits& limits, std::optional<int64_t> eager_bytes,
+                     int64_t payload_bytes);
 
 // Whether bulk transfers pay for the layout's runs. mappable: the memory can be read by
 // load instructions, for which no run is too short.
@@ -30,8 +33,8 @@ bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool map
 
 // The receiver's choice for an offer whose layout it knows and whose memory it cannot map.
 // `local` is where the bytes go, `remote` where they are; reachable: in bulk.
-Path bulk_path(const TransportLimits& limits, const View& local, const View& remote,
-               bool reachable);
+Path bulk_path(const TransportLimits& limits, Collective collective, const View& local,
+               const View& remote, bool reachable);
 
 // Whether the receiver needs to know the layout of the memory that a sender offers.
 bool worth_describing(const TransportLimits& limits, const Layout& layout, bool mappable);

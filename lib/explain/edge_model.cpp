@@ -145,7 +145,8 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
   const Layout& layout = *source.view.layout;
   if (!reachable || !worth_describing(limits, layout, mappable) || !can_announce(layout))
     return Path::push;
-  return mappable ? Path::map : bulk_path(limits, target.view, source.view, reachable);
+  if (mappable) return Path::map;
+  return bulk_path(limits, query_.problem.collective, target.view, source.view, reachable);
 }
 
 bool EdgeModel::can_announce(const Layout& layout) {

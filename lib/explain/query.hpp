@@ -45,7 +45,7 @@ struct PlanQuery {
   std::function<UserBuffers(int rank)> buffers;
   std::optional<UserElement> user_element;
   TransportLimits limits;
-  int64_t eager_bytes = 4096;
+  std::optional<int64_t> eager_bytes;  // unset: the transport's
   TimeModel time = TimeModel::device();
   // As for select_builder().
   bool on_node = false;

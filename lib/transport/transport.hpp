@@ -54,8 +54,14 @@ struct TransportLimits {
   bool registers_memory = false;  // what peers reach, and what a batch lists, is registered first
   SglLimits sgl;                  // with can_send the same on all ranks
   SglRules sgl_rules;             // packs only if post() and the others take packed SGEs
+  // Payloads up to here are best sent inside the message.
+  int64_t eager_bytes = 4096;
   // A side whose runs are shorter (average) is better copied than given SGEs.
   int64_t bulk_min_run_bytes = 0;
+  // Shorter transfers are faster in messages, of which both ends copy a part at the same time.
+  int64_t push_below_bytes = 0;
+  // The same for a rooted collective's, in which the sender has nothing else to do.
+  int64_t push_rooted_below_bytes = 0;
 };
 
 // Completion of a posted batch.

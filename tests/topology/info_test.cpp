@@ -190,11 +190,11 @@ TEST(Info, ListsSettingsWithOrigin) {
   const Json settings = json_of(info({"--settings", "--json"}, environment))["settings"];
   const Json spin = entry(settings, "SGLCOLL_SPIN_US");
   EXPECT_EQ(spin["value"], "7");
-  EXPECT_EQ(spin["default"], "20");
+  EXPECT_EQ(spin["default"], "auto");
   EXPECT_EQ(spin["origin"], "environment");
   EXPECT_EQ(entry(settings, "SGLCOLL_CHECK")["origin"], "default");
   const Outcome text = info({"--settings"}, environment);
-  EXPECT_NE(text.out.find("SGLCOLL_SPIN_US=\"7\" (environment, default \"20\")"), std::string::npos)
+  EXPECT_NE(text.out.find("SGLCOLL_SPIN_US=\"7\" (environment, default \"auto\")"), std::string::npos)
       << text.out;
 }
 

@@ -115,7 +115,8 @@ Counts counts_of(const Problem& problem, int rank) {
 
 TransportLimits limits_of(const Options& options) {
   if (options.transport == "shm") {
-    TransportLimits limits = shm_limits(options.ranks, true, !options.no_cross_memory);
+    TransportLimits limits =
+        shm_limits(options.ranks, true, true, !options.no_cross_memory);
     if (options.max_sge > 0)
       limits.sgl.max_send_sge = limits.sgl.max_recv_sge = limits.sgl.max_read_sge = options.max_sge;
     return limits;
@@ -229,8 +230,12 @@ Result<PlanQuery> make_query(const Options& options) {
                  collective_names());
   SGL_TRY(check_ranks(options));
   PlanQuery query;
-  Result<int64_t> eager = read_bytes_or_setting("--eager", options.eager, "SGLCOLL_EAGER_BYTES");
-  if (!eager.ok()) return std::move(eager.status());
+  query.eager_bytes = setting_automatic("SGLCOLL_EAGER_BYTES");
+  if (!options.eager.empty()) {
+    Result<int64_t> eager = read_bytes("--eager", options.eager);
+    if (!eager.ok()) return std::move(eager.status());
+    query.eager_bytes = eager.value();
+  }
   Result<int64_t> chunk = read_bytes_or_setting("--chunk", options.chunk, "SGLCOLL_CHUNK_BYTES");
   if (!chunk.ok()) return std::move(chunk.status());
   if (chunk.value() < 1)
@@ -270,7 +275,6 @@ Result<PlanQuery> make_query(const Options& options) {
                        .recv_shared = shared};
   };
   query.limits = limits_of(options);
-  query.eager_bytes = eager.value();
   query.on_node = options.transport == "shm";
   query.time = query.on_node ? TimeModel::node() : TimeModel::device();
   query.forced = forced.take();

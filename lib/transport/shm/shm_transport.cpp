@@ -25,8 +25,11 @@ constexpr uint64_t kArenaKey = 1;
 constexpr uint32_t kClosed = 1;
 
 constexpr int64_t kMaxMessageBytes = 16 << 10;
-// Measured: docs/shm.md, "Where reading beats pushing".
+// Measured: docs/shm.md, "Where reading beats pushing". With a
+// processor each, the sender has time for its part.
 constexpr int64_t kBulkMinRunBytes = 4 << 10;
+constexpr int64_t kBulkMinRunBytesEach = 16 << 10;
+constexpr int64_t kPushBelowBytes = 1 << 20;
 // Messages from one peer before the others have their turn.
 constexpr int kMessagesPerTurn = 64;
 // Progress calls between two looks at the peers' processes; a look is a system call.
@@ -36,7 +39,7 @@ constexpr int64_t kSleepSliceNs = 10'000'000;
 
 }  // namespace
 
-TransportLimits shm_limits(int node_size, bool can_map, bool can_read) {
+TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, bool can_read) {
   TransportLimits limits;
   int64_t ring_limit = ring_geometry(node_size).max_message_bytes();
   limits.name = "shm";
@@ -48,7 +51,14 @@ TransportLimits shm_limits(int node_size, bool can_map, bool can_read) {
   limits.sgl.max_read_sge = kCrossMemorySegments;
   limits.sgl.max_batch_wrs = 1;
   limits.sgl.max_message_bytes = kCrossMemoryBytes;
+  limits.eager_bytes = kMaxMessageBytes;
   limits.bulk_min_run_bytes = kBulkMinRunBytes;
+  // Without mapping, reading was asked for by name (SGLCOLL_SHM_PATH).
+  if (can_map && can_read && processor_each) {
+    limits.bulk_min_run_bytes = kBulkMinRunBytesEach;
+    limits.push_below_bytes = kPushBelowBytes;
+    limits.push_rooted_below_bytes = INT64_MAX;
+  }
   return limits;
 }
 
@@ -62,8 +72,8 @@ void wake_peer(ShmPeer& peer) {
 
 ShmTransport::ShmTransport(ShmParts parts)
     : parts_(std::move(parts)),
-      limits_(shm_limits(static_cast<int>(parts_.segment.header().channels), parts_.can_map,
-                         parts_.can_read)),
+      limits_(shm_limits(static_cast<int>(parts_.segment.header().channels), parts_.processor_each,
+                         parts_.can_map, parts_.can_read)),
       owner_(getpid()) {
   constexpr size_t kCompletionsAtOnce = 64;
   completions_.reserve(kCompletionsAtOnce);

@@ -45,8 +45,9 @@ struct ShmParts {
   std::vector<int> peer_of_rank;      // index into peers, or -1
   Liveness liveness;
   bool can_map = false;
-  bool can_read = false;    // process_vm_readv
-  std::string description;  // of the path and why
+  bool can_read = false;        // process_vm_readv
+  bool processor_each = false;  // for the ranks of this node
+  std::string description;      // of the path and why
 };
 
 class ShmTransport final : public Transport {
