@@ -3,7 +3,9 @@
 #include "api/oracle.hpp"
 #include "transport/shm/syscall_filter.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -68,6 +70,41 @@ TEST(ThreadLevel, MultipleThreadsWithCheckedArguments) {
   setenv("SGLCOLL_CHECK", "1", 1);
   on_world(3, work_in_threads, SGLCOLL_THREAD_MULTIPLE);
   unsetenv("SGLCOLL_CHECK");
+}
+
+// One thread waits for a rank that comes only when another thread's calls have ended, and
+// sleeps meanwhile. These calls must not wait for the sleeps, which are 2 ms long.
+TEST(ThreadLevel, OneThreadsSleepDoesNotHoldUpAnothers) {
+  setenv("SGLCOLL_SPIN_US", "0", 1);
+  on_world(
+      2,
+      [](sglcoll_comm world) {
+        constexpr size_t kCalls = 101;
+        constexpr std::chrono::microseconds kQuarterOfASleep(500);
+        sglcoll_comm quiet = nullptr;
+        ASSERT_OK(sglcoll_comm_dup(world, &quiet));
+        if (rank_of(world) == 0) {
+          std::thread waiter([&] { EXPECT_OK(sglcoll_barrier(quiet)); });
+          std::vector<std::chrono::nanoseconds> times(kCalls);
+          sglcoll_counters counters;
+          for (auto& time : times) {
+            std::this_thread::sleep_for(kQuarterOfASleep);  // for the other to fall asleep again
+            const auto begin = std::chrono::steady_clock::now();
+            ASSERT_OK(sglcoll_counters_get(world, &counters));
+            time = std::chrono::steady_clock::now() - begin;
+          }
+          std::ranges::nth_element(times, times.begin() + kCalls / 2);
+          EXPECT_LT(times[kCalls / 2], kQuarterOfASleep);
+          for (int i = 0; i < 20; ++i) EXPECT_EQ(sum_of(world, i), 2 * i);
+          waiter.join();
+        } else {
+          for (int i = 0; i < 20; ++i) EXPECT_EQ(sum_of(world, i), 2 * i);
+          EXPECT_OK(sglcoll_barrier(quiet));
+        }
+        ASSERT_OK(sglcoll_comm_free(&quiet));
+      },
+      SGLCOLL_THREAD_MULTIPLE);
+  unsetenv("SGLCOLL_SPIN_US");
 }
 
 // The last error is the calling thread's own.
