@@ -199,7 +199,7 @@ void Engine::fail_peer(int world_rank, Status why) {
 // it is started.
 void Engine::take_abandon(int peer, const MessageHeader& header,
                           std::span<const std::byte> payload) {
-  AbandonHead head{SGLCOLL_ERR_PEER_FAILED, 0};
+  AbandonHead head{SGLCOLL_ERR_PEER_FAILED, peer, 0};
   std::string text = "it gave no reason";
   if (payload.size() >= sizeof head) {
     std::memcpy(&head, payload.data(), sizeof head);
@@ -207,14 +207,15 @@ void Engine::take_abandon(int peer, const MessageHeader& header,
     text.assign(reinterpret_cast<const char*>(payload.data()),
                 std::min<size_t>(payload.size(), head.text_bytes));
   }
-  Status why = error(static_cast<Code>(head.code), "rank {} gave up: {}", peer, text);
+  FailureCause cause{head.world_rank, Status(static_cast<Code>(head.code), std::move(text))};
+  Status why(cause.why.code(), cause.text());
   auto context = contexts_.find(header.context);
   if (context == contexts_.end())
-    broken_before_.try_emplace(header.context, why.copy());
+    broken_before_.try_emplace(header.context, std::move(why));
   else if (context->second->broken.ok())
-    context->second->broken = why.copy();
+    context->second->broken = std::move(why);
   if (Operation* operation = operations_.find(header.context, header.sequence))
-    return operation->on_abandon(peer, header, std::move(why));
+    return operation->on_abandon(peer, header, std::move(cause));
   MessageHeader answer = header;
   answer.kind = static_cast<uint16_t>(MessageKind::abandoned);
   answer.bytes = 0;

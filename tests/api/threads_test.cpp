@@ -358,5 +358,42 @@ TEST(Refused, AfterTheStart) {
   });
 }
 
+void expect_the_cause_and_the_own_step(const std::string& text, bool cause_is_here) {
+  auto occurrences = [&](const std::string& part) {
+    int count = 0;
+    for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(occurrences("process_vm_readv"), 1) << text;
+  EXPECT_EQ(occurrences("rank 1 gave up: "), cause_is_here ? 0 : 1) << text;
+  EXPECT_EQ(occurrences("gave up"), cause_is_here ? 0 : 1) << text;
+  EXPECT_EQ(occurrences("\"ring\""), cause_is_here ? 1 : 2) << text;
+  EXPECT_LT(text.size(), 400u) << text;
+}
+
+// Ranks that hear of it from others, who heard of it from others.
+TEST(Refused, ATextDoesNotGrowOnItsWay) {
+  setenv("SGLCOLL_ALGORITHM", "allreduce=ring", 1);
+  constexpr int kMany = 6, kCount = 300000;
+  ProcessReport report = run_processes(kMany, [](int rank, const Allgather& allgather) {
+    run_in_world(rank, kMany, allgather, [&](sglcoll_comm world) {
+      std::vector<int> mine(kCount, 1), sum(kCount);
+      auto add_up = [&] {
+        return sglcoll_allreduce(mine.data(), sum.data(), kCount, SGLCOLL_INT, SGLCOLL_SUM, world);
+      };
+      ASSERT_OK(add_up());
+      if (rank == 1) {
+        ASSERT_TRUE(deny_system_call(SYS_process_vm_readv, EPERM)) << "no seccomp";
+      }
+      EXPECT_EQ(add_up(), SGLCOLL_ERR_SYSTEM);
+      expect_the_cause_and_the_own_step(sglcoll_last_error(), rank == 1);
+      std::vector<std::byte> all;  // nobody leaves before, which others would hear of as well
+      EXPECT_TRUE(allgather({}, &all).ok());
+    });
+  });
+  EXPECT_TRUE(report.all_passed()) << report.text();
+  unsetenv("SGLCOLL_ALGORITHM");
+}
+
 }  // namespace
 }  // namespace sgl::test
