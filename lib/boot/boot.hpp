@@ -3,7 +3,7 @@
 //
 // An object belongs to one thread at a time, except poll_failed_rank(), which
 // any thread may call at any time. The collective functions (allgather,
-// barrier, node_ranks) must be called by all ranks in the same order; they are
+// node_ranks) must be called by all ranks in the same order; they are
 // for start-up and shutdown only, at O(size) bytes a call and rank.
 #pragma once
 
@@ -30,11 +30,9 @@ class Boot {
   virtual int size() const { return size_; }
 
   // Collective. Every rank gives the same number of bytes; *all becomes
-  // size() * mine.size() bytes in rank order. Unequal lengths are an error.
+  // size() * mine.size() bytes in rank order. Unequal lengths are an error. Returns when
+  // every rank has called it, also with no bytes at all.
   virtual Status allgather(std::span<const std::byte> mine, std::vector<std::byte>* all) = 0;
-
-  // Collective. Returns when every rank has called it.
-  virtual Status barrier() = 0;
 
   // The ranks that share this rank's node (one kernel and one process-id
   // namespace, so that memory can be shared and processes watched), itself
@@ -43,10 +41,6 @@ class Boot {
 
   // A rank that the launcher reported dead, each at most once; does not block.
   virtual std::optional<int> poll_failed_rank() { return std::nullopt; }
-
-  // Tells the other ranks, where the launcher can, that `rank` is dead; does
-  // not wait for them to hear it.
-  virtual void report_failure(int rank) { static_cast<void>(rank); }
 
   // Ends the use of this object; only the destructor and poll_failed_rank() may
   // follow. Does not wait for the other ranks. A later boot_*() may join again.

@@ -185,14 +185,12 @@ class PmixBoot final : public Boot {
   ~PmixBoot() override { static_cast<void>(finalize()); }
 
   Status allgather(std::span<const std::byte> mine, std::vector<std::byte>* all) override;
-  Status barrier() override { return fence(false); }
   Result<std::vector<int>> node_ranks() override { return ranks_on_my_node(*this); }
   std::optional<int> poll_failed_rank() override;
-  void report_failure(int rank) override;
   Status finalize() override;
 
  private:
-  Status fence(bool collect);
+  Status fence();
   Status read_contribution(const std::string& key, int rank, std::span<std::byte> to);
 
   pmix_proc_t self_;
@@ -200,7 +198,8 @@ class PmixBoot final : public Boot {
   size_t failures_polled_ = 0;  // guarded by the events' mutex
 };
 
-Status PmixBoot::fence(bool collect) {
+Status PmixBoot::fence() {
+  const bool collect = true;
   auto fence = std::make_shared<Fence>();
   PMIX_PROC_LOAD(&fence->everyone, self_.nspace, PMIX_RANK_WILDCARD);
   PMIX_INFO_LOAD(&fence->collect, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
@@ -241,7 +240,7 @@ Status PmixBoot::allgather(std::span<const std::byte> mine, std::vector<std::byt
   if (status != PMIX_SUCCESS)
     return pmix_error(status,
                       fmt::format("rank {}: giving {} bytes to allgather", rank(), mine.size()));
-  SGL_TRY(fence(true));
+  SGL_TRY(fence());
 
   all->resize(mine.size() * static_cast<size_t>(size()));
   for (int from = 0; from < size(); ++from) {
@@ -279,19 +278,6 @@ std::optional<int> PmixBoot::poll_failed_rank() {
   std::lock_guard guard(events.mutex);
   if (failures_polled_ == events.failed_ranks.size()) return std::nullopt;
   return events.failed_ranks[failures_polled_++];
-}
-
-void PmixBoot::report_failure(int failed) {
-  if (left_) return;
-  pmix_proc_t peer;
-  PMIX_PROC_LOAD(&peer, self_.nspace, static_cast<pmix_rank_t>(failed));
-  pmix_info_t affected;
-  PMIX_INFO_LOAD(&affected, PMIX_EVENT_AFFECTED_PROC, &peer, PMIX_PROC);
-  // Best effort: whoever does not hear it from here finds out by itself. Without
-  // a callback the call returns when the message is on its way.
-  static_cast<void>(PMIx_Notify_event(PMIX_ERR_PROC_TERM_WO_SYNC, &self_, PMIX_RANGE_NAMESPACE,
-                                      &affected, 1, nullptr, nullptr));
-  PMIX_INFO_DESTRUCT(&affected);
 }
 
 Status PmixBoot::finalize() {

@@ -10,7 +10,6 @@ class SingleBoot final : public Boot {
     all->assign(mine.begin(), mine.end());
     return {};
   }
-  Status barrier() override { return {}; }
   Result<std::vector<int>> node_ranks() override { return std::vector<int>{0}; }
   Status finalize() override { return {}; }
 };

@@ -69,6 +69,12 @@ Communicator::~Communicator() {
   world_->engine().remove_context(context_);
 }
 
+Status Communicator::check_whole() const {
+  if (context_.broken.ok()) return {};
+  return error(context_.broken.code(), "the communicator cannot be used any more: {}",
+               context_.broken.text());
+}
+
 Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
   // A reproducible order depends on no placement.
   if (!world_->settings().reproducible) arrangement_.apply(&problem);
@@ -93,9 +99,7 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
 
 Result<std::unique_ptr<Operation>> Communicator::prepare(
     CollectiveCall call, std::unique_lock<std::recursive_mutex>& held) {
-  if (!context_.broken.ok())
-    return error(context_.broken.code(), "the communicator cannot be used any more: {}",
-                 context_.broken.text());
+  SGL_TRY(check_whole());
   call.problem.chunk_bytes = world_->settings().chunk_bytes;
   if (world_->settings().check && !internal_) SGL_TRY(check_across_ranks(call, held));
   PlanCache& plans = internal_ ? internal_plans_ : plans_;
@@ -136,14 +140,14 @@ void Communicator::recycle(std::unique_ptr<Operation> operation) {
 }
 
 Status Communicator::start(Operation& operation) {
-  if (!context_.broken.ok()) return context_.broken.copy();
+  SGL_TRY(check_whole());
   ++world_->engine().counters().operations;
   operation.start(context_.next_sequence++ & (kPersistent - 1));
   return {};
 }
 
 Status Communicator::start_persistent(Operation& operation, uint32_t id, uint32_t epoch) {
-  if (!context_.broken.ok()) return context_.broken.copy();
+  SGL_TRY(check_whole());
   ++world_->engine().counters().operations;
   operation.start(kPersistent | (id % kPersistentIds) << 16 | (epoch & 0xffff));
   return {};

@@ -198,7 +198,7 @@ Status World::make_engine() {
   options.spin_ns = spin_ns(processor_each_);
   options.timeout_ns = setting_integer("SGLCOLL_TIMEOUT_S") * 1'000'000'000;
   engine_ = std::make_unique<Engine>(std::move(transport), options);
-  return {};
+  return level_ == SGLCOLL_THREAD_MULTIPLE ? shared_wait_.open() : Status();
 }
 
 Status World::check_caller() const {
@@ -231,15 +231,33 @@ void World::hear_of_deaths() {
 void World::progress() {
   engine_->progress();
   hear_of_deaths();
+  wake_if_ended();
+}
+
+// What one thread advanced may be what another waits for.
+void World::wake_if_ended() {
+  if (level_ != SGLCOLL_THREAD_MULTIPLE || engine_->ended_operations() == ended_seen_) return;
+  ended_seen_ = engine_->ended_operations();
+  shared_wait_.wake();
 }
 
 void World::wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idle_since) {
-  engine_->wait_turn(idle_since);
+  const Engine::Pause pause = engine_->wait_turn(idle_since);
   hear_of_deaths();
-  if (!held.owns_lock()) return;
-  held.unlock();
+  wake_if_ended();
+  const bool alone = !held.owns_lock();  // below THREAD_MULTIPLE
+  if (pause == Engine::Pause::sleep) {
+    if (alone)
+      engine_->transport()->wait(Engine::kSleepNs);
+    else
+      shared_wait_.sleep(*engine_->transport(), held, Engine::kSleepNs);
+    return;
+  }
+  if (pause == Engine::Pause::spin) __builtin_ia32_pause();
+  if (alone && pause != Engine::Pause::yield) return;
+  if (!alone) held.unlock();
   sched_yield();
-  held.lock();
+  if (!alone) held.lock();
 }
 
 Result<void*> World::allocate(size_t bytes) {

@@ -5,6 +5,7 @@
 #include "base/status.hpp"
 #include "boot/boot.hpp"
 #include "comm/explain_operation.hpp"
+#include "comm/shared_wait.hpp"
 #include "executor/engine.hpp"
 #include "topology/rank_path.hpp"
 
@@ -51,7 +52,8 @@ class World {
   std::unique_lock<std::recursive_mutex> lock();
   // Advances every operation once.
   void progress();
-  // Progress and, when idle, a pause or sleep; the lock is let go meanwhile.
+  // Progress and, when idle, a pause or sleep; the lock is let go meanwhile, and other
+  // threads may start, advance and complete operations.
   void wait_turn(std::unique_lock<std::recursive_mutex>& held, int64_t* idle_since);
 
   // Memory that peers on the node map; plain memory in a world of one rank.
@@ -75,6 +77,7 @@ class World {
   Result<std::unique_ptr<Transport>> make_transport();
   Status make_engine();
   void hear_of_deaths();
+  void wake_if_ended();
 
   std::unique_ptr<Boot> boot_;
   std::unique_ptr<Engine> engine_;
@@ -85,6 +88,8 @@ class World {
   bool processor_each_ = false;       // for the ranks of this node
   sglcoll_thread_level level_ = SGLCOLL_THREAD_SINGLE;
   std::recursive_mutex mutex_;
+  SharedWait shared_wait_;   // of several threads
+  uint64_t ended_seen_ = 0;  // operations of which the waiting threads know
   uint64_t process_generation_ = 0;
   uint64_t contexts_named_ = 0;
   std::unordered_set<void*> plain_memory_;       // allocated without a transport

@@ -17,12 +17,8 @@ int64_t moved_by(const LayoutNode& node, int64_t index) {
   }
 }
 
-const LayoutNode& child_of(const LayoutNode& node, int64_t index) {
-  return node.children[node.kind == LayoutKind::seq ? static_cast<size_t>(index) : 0].node();
-}
-
-int64_t child_count(const LayoutNode& node) {
-  return node.kind == LayoutKind::seq ? static_cast<int64_t>(node.children.size()) : node.count;
+int64_t part_count_of(const LayoutNode& node) {
+  return node.kind == LayoutKind::seq ? seq_parts(node) : node.count;
 }
 
 // Writes `copies` runs of `length` bytes: those of copies index, index + 1 ...
@@ -39,20 +35,16 @@ void fill(const LayoutNode& node, int64_t index, int64_t copies, int64_t base, i
   for (int64_t i = 0; i < copies; ++i) segments[i] = {base + displacements[i], length};
 }
 
-// Writes the children of a seq from `index` on, as far as they are runs and fit.
-// Returns how many.
-int64_t fill_from_seq(const LayoutNode& node, int64_t index, int64_t base,
+// Writes the parts of a seq from `part` on, as far as they are runs and fit. Returns how many.
+int64_t fill_from_seq(const LayoutNode& node, int64_t part, int64_t base,
                       std::span<Segment> segments, int64_t max_bytes) {
-  const auto& offsets = node.run_offsets;
-  const auto& starts = node.payload_starts;
-  size_t child = static_cast<size_t>(index), used = 0;
-  for (; child < offsets.size() && offsets[child] != kNoRun && used < segments.size();
-       ++child, ++used) {
-    const int64_t end = child + 1 < starts.size() ? starts[child + 1] : node.size;
-    const int64_t length = end - starts[child];
-    if (length > max_bytes) break;
-    max_bytes -= length;
-    segments[used] = {base + offsets[child], length};
+  const int64_t parts = seq_parts(node);
+  size_t used = 0;
+  for (; part < parts && part_is_run(node, part) && used < segments.size(); ++part, ++used) {
+    const Segment run = run_part(node, part);
+    if (run.length > max_bytes) break;
+    max_bytes -= run.length;
+    segments[used] = {base + run.offset, run.length};
   }
   return static_cast<int64_t>(used);
 }
@@ -86,20 +78,35 @@ void Cursor::descend(const LayoutNode* node, int64_t offset, int64_t within) {
       within -= index * child_size;
     }
     frames_.push_back({node, index, offset});
-    offset += moved_by(*node, index);
-    node = &child_of(*node, index);
+    if (node->kind != LayoutKind::seq) {
+      offset += moved_by(*node, index);
+      node = &node->children[0].node();
+    } else if (part_is_run(*node, index)) {
+      const Segment run = run_part(*node, index);
+      run_ = {offset + run.offset + within, run.length - within};
+      return;
+    } else {
+      node = &child_part(*node, index).node();
+    }
   }
   run_ = {offset + node->offset + within, node->length - within};
+}
+
+// The first run of the frame's copy or part.
+void Cursor::enter(const Frame& frame) {
+  const LayoutNode& node = *frame.node;
+  if (node.kind != LayoutKind::seq)
+    return descend(&node.children[0].node(), frame.offset + moved_by(node, frame.index), 0);
+  if (!part_is_run(node, frame.index))
+    return descend(&child_part(node, frame.index).node(), frame.offset, 0);
+  run_ = run_part(node, frame.index);
+  run_.offset += frame.offset;
 }
 
 void Cursor::step_to_next_run() {
   while (!frames_.empty()) {
     Frame& frame = frames_.back();
-    if (++frame.index < child_count(*frame.node)) {
-      descend(&child_of(*frame.node, frame.index),
-              frame.offset + moved_by(*frame.node, frame.index), 0);
-      return;
-    }
+    if (++frame.index < part_count_of(*frame.node)) return enter(Frame(frame));
     frames_.pop_back();
   }
   run_ = {0, 0};

@@ -9,13 +9,6 @@
 
 namespace sgl {
 
-// `length` bytes at base + offset; never of length 0.
-struct Segment {
-  int64_t offset;
-  int64_t length;
-  bool operator==(const Segment&) const = default;
-};
-
 // Resumable and copyable. Allocates only when it is attached to a layout deeper
 // than any before; seek is O(depth * log(children)), a step amortised O(1).
 class Cursor {
@@ -30,7 +23,7 @@ class Cursor {
   int64_t position() const { return position_; }
   bool at_end() const { return position_ == layout_.size(); }
 
-  // The next segments of the payload, at most segments.size() of them and at
+  // The next segments of the payload, none of length 0, at most segments.size() of them and at
   // most max_bytes together (the last is cut), and moves past them. Runs that
   // happen to be adjacent are merged. Returns how many were written.
   size_t next(std::span<Segment> segments, int64_t max_bytes);
@@ -47,6 +40,7 @@ class Cursor {
     int64_t offset;  // by how much the levels above move the node
   };
   void descend(const LayoutNode* node, int64_t offset, int64_t within);
+  void enter(const Frame& frame);
   void step_to_next_run();
   size_t take_runs(std::span<Segment> segments, int64_t max_bytes);
 

@@ -9,7 +9,8 @@ bool same_node(const LayoutNode& a, const LayoutNode& b) {
   if (&a == &b) return true;
   return a.hash == b.hash && a.kind == b.kind && a.size == b.size && a.offset == b.offset &&
          a.length == b.length && a.count == b.count && a.stride == b.stride &&
-         a.displacements == b.displacements && a.children == b.children;
+         a.displacements == b.displacements && a.payload_starts == b.payload_starts &&
+         a.run_offsets == b.run_offsets && a.children == b.children;
 }
 
 }  // namespace
@@ -33,9 +34,9 @@ Layout Layout::shifted(int64_t offset) const {
     for (int64_t& displacement : displacements) displacement += offset;
     return NodeFactory::indexed(std::move(displacements), node.children[0]);
   }
-  std::vector<Layout> children = node.children;
-  for (Layout& child : children) child = child.shifted(offset);
-  return NodeFactory::seq(std::move(children));
+  SeqParts parts;
+  parts.add_shifted_parts(node, offset);
+  return NodeFactory::seq(std::move(parts));
 }
 
 int64_t Layout::size() const {

@@ -27,7 +27,12 @@ enum class LayoutKind : uint8_t {
 
 struct LayoutNode;
 
-inline constexpr int64_t kNoRun = INT64_MIN;
+// `length` bytes at base + offset.
+struct Segment {
+  int64_t offset;
+  int64_t length;
+  bool operator==(const Segment&) const = default;
+};
 
 class Layout {
  public:
@@ -40,6 +45,8 @@ class Layout {
   static Layout run(int64_t offset, int64_t length);
   static Layout loop(int64_t count, int64_t stride, const Layout& child);
   static Layout seq(std::vector<Layout> children);
+  // seq() of runs, without a node for each: 16 bytes a run. Those of length 0 count for nothing.
+  static Layout runs(std::vector<Segment> runs);
   static Layout indexed(std::vector<int64_t> displacements, const Layout& child);
   Layout shifted(int64_t offset) const;
 
@@ -83,10 +90,11 @@ struct LayoutNode {
   int64_t length = 0;                   // run
   int64_t count = 0;                    // loop; indexed: number of displacements
   int64_t stride = 0;                   // loop
-  std::vector<Layout> children;         // loop, indexed: one; seq: several
+  std::vector<Layout> children;         // loop, indexed: one; seq: those that are no runs
   std::vector<int64_t> displacements;   // indexed
-  std::vector<int64_t> payload_starts;  // seq: payload offset of each child
-  std::vector<int64_t> run_offsets;     // seq with runs: offset of each, kNoRun of another child
+  std::vector<int64_t> payload_starts;  // seq: payload offset of each part
+  std::vector<int64_t> run_offsets;     // seq: offset of each part that is a run, else kNoRun +
+                                        // the index of the child
   int64_t size = 0;
   int64_t true_lb = 0, true_ub = 0;
   int64_t first = 0, end = 0;  // offset of the first payload byte, and behind the last one
@@ -94,5 +102,30 @@ struct LayoutNode {
   int64_t min_run = 0, max_run = 0;
   uint64_t hash = 0;
 };
+
+// No run begins in [kNoRun, kEndNoRun).
+inline constexpr int64_t kNoRun = INT64_MIN;
+inline constexpr int64_t kEndNoRun = kNoRun / 2;
+
+// The parts of a seq, in payload order: runs, which have no nodes, and children.
+inline int64_t seq_parts(const LayoutNode& seq) {
+  return static_cast<int64_t>(seq.payload_starts.size());
+}
+inline bool part_is_run(const LayoutNode& seq, int64_t part) {
+  return seq.run_offsets[static_cast<size_t>(part)] >= kEndNoRun;
+}
+// All parts are runs.
+inline bool only_runs(const LayoutNode& seq) {
+  return seq.kind == LayoutKind::seq && seq.children.empty();
+}
+inline Segment run_part(const LayoutNode& seq, int64_t part) {
+  const auto index = static_cast<size_t>(part);
+  const bool last = index + 1 == seq.payload_starts.size();
+  return {seq.run_offsets[index],
+          (last ? seq.size : seq.payload_starts[index + 1]) - seq.payload_starts[index]};
+}
+inline const Layout& child_part(const LayoutNode& seq, int64_t part) {
+  return seq.children[static_cast<size_t>(seq.run_offsets[static_cast<size_t>(part)] - kNoRun)];
+}
 
 }  // namespace sgl

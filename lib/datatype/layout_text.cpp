@@ -14,6 +14,10 @@ constexpr size_t kMaxTextBytes = 4096;
 
 void append(std::string* text, const LayoutNode& node, int64_t offset);
 
+void append_run(std::string* text, const Segment& run) {
+  *text += fmt::format("run({}, {})", run.offset, run.length);
+}
+
 void append_moved(std::string* text, const LayoutNode& node, int64_t offset) {
   if (offset == 0 || node.kind == LayoutKind::run) return append(text, node, offset);
   *text += fmt::format("at({}, ", offset);
@@ -23,13 +27,16 @@ void append_moved(std::string* text, const LayoutNode& node, int64_t offset) {
 
 void append_seq(std::string* text, const LayoutNode& node) {
   *text += "seq(";
-  for (size_t i = 0; i < node.children.size(); ++i) {
+  for (int64_t i = 0; i < seq_parts(node); ++i) {
     if (i > 0) *text += ", ";
-    if (i == kMaxListed || text->size() > kMaxTextBytes) {
-      *text += fmt::format("... {} more", node.children.size() - i);
+    if (i == static_cast<int64_t>(kMaxListed) || text->size() > kMaxTextBytes) {
+      *text += fmt::format("... {} more", seq_parts(node) - i);
       break;
     }
-    append(text, node.children[i].node(), 0);
+    if (part_is_run(node, i))
+      append_run(text, run_part(node, i));
+    else
+      append(text, child_part(node, i).node(), 0);
   }
   *text += ')';
 }
@@ -59,8 +66,7 @@ void append(std::string* text, const LayoutNode& node, int64_t offset) {
       *text += "empty";
       return;
     case LayoutKind::run:
-      *text += fmt::format("run({}, {})", offset + node.offset, node.length);
-      return;
+      return append_run(text, {offset + node.offset, node.length});
     case LayoutKind::loop:
       if (node.count == 1) return append_moved(text, node.children[0].node(), node.offset);
       *text += fmt::format("loop({}, {}, ", node.count, node.stride);

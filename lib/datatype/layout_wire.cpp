@@ -15,6 +15,7 @@
 #include "datatype/node.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 namespace sgl {
@@ -31,29 +32,44 @@ class Writer {
   explicit Writer(std::vector<std::byte>* bytes) : bytes_(bytes) {}
 
   void node(const LayoutNode& node) {
-    if (node.kind == LayoutKind::run) {
-      number(static_cast<int64_t>(node.kind));
-      number(node.offset);
-      return number(node.length);
-    }
+    if (node.kind == LayoutKind::run) return run({node.offset, node.length});
     if (auto known = index_of_.find(&node); known != index_of_.end()) {
       number(kReference);
       return number(known->second);
     }
     number(static_cast<int64_t>(node.kind));
     fields(node);
-    for (const Layout& child : node.children) this->node(child.node());
+    if (node.kind == LayoutKind::seq) {
+      parts(node);
+    } else {
+      for (const Layout& child : node.children) this->node(child.node());
+    }
     index_of_.emplace(&node, static_cast<int64_t>(index_of_.size()));
   }
 
  private:
+  void run(const Segment& run) {
+    number(static_cast<int64_t>(LayoutKind::run));
+    number(run.offset);
+    number(run.length);
+  }
+
+  void parts(const LayoutNode& seq) {
+    for (int64_t part = 0; part < seq_parts(seq); ++part) {
+      if (part_is_run(seq, part))
+        run(run_part(seq, part));
+      else
+        node(child_part(seq, part).node());
+    }
+  }
+
   void fields(const LayoutNode& node) {
     if (node.kind == LayoutKind::loop) {
       number(node.count);
       number(node.offset);
       number(node.stride);
     } else if (node.kind == LayoutKind::seq) {
-      number(static_cast<int64_t>(node.children.size()));
+      number(seq_parts(node));
     } else if (node.kind == LayoutKind::indexed) {
       number(node.count);
       int64_t previous = 0;
@@ -83,15 +99,24 @@ class Reader {
 
   bool node(int depth, Layout* layout) {
     int64_t kind = 0;
-    if (depth > kMaxDepth || !number(&kind)) return false;
-    if (kind == static_cast<int64_t>(LayoutKind::run)) return run(layout);
+    return number(&kind) && node(kind, depth, layout);
+  }
+
+ private:
+  bool node(int64_t kind, int depth, Layout* layout) {
+    if (depth > kMaxDepth) return false;
+    if (kind == static_cast<int64_t>(LayoutKind::run)) {
+      Segment run;
+      if (!this->run(&run)) return false;
+      *layout = NodeFactory::run(run.offset, run.length);
+      return true;
+    }
     if (kind == kReference) return reference(layout);
     if (!composite(kind, depth, layout)) return false;
     composites_.push_back(*layout);
     return true;
   }
 
- private:
   bool composite(int64_t kind, int depth, Layout* layout) {
     switch (kind) {
       case static_cast<int64_t>(LayoutKind::empty):
@@ -107,12 +132,10 @@ class Reader {
     }
   }
 
-  bool run(Layout* layout) {
-    int64_t offset = 0, length = 0, end = 0;
-    if (!number(&offset) || !number(&length) || length < 1) return false;
-    if (!checked_add(offset, length, &end)) return false;
-    *layout = NodeFactory::run(offset, length);
-    return true;
+  bool run(Segment* run) {
+    int64_t end = 0;
+    return number(&run->offset) && number(&run->length) && run->length >= 1 &&
+           checked_add(run->offset, run->length, &end);
   }
 
   bool reference(Layout* layout) {
@@ -136,23 +159,33 @@ class Reader {
   }
 
   bool seq(int depth, Layout* layout) {
-    int64_t count = 0, size = 0;
+    int64_t count = 0, size = 0, run_end = 0;
+    int64_t lowest = std::numeric_limits<int64_t>::max();
+    int64_t highest = std::numeric_limits<int64_t>::min();
     if (!number(&count) || count < 2 || count > remaining()) return false;
-    std::vector<Layout> children;
+    SeqParts parts;
+    bool after_run = false;
     for (int64_t i = 0; i < count; ++i) {
+      int64_t kind = 0;
+      if (!number(&kind)) return false;
+      Segment run{};
       Layout child;
-      if (!node(depth + 1, &child) || !checked_add(size, child.size(), &size)) return false;
-      const bool runs = i > 0 && child.contiguous() && children.back().contiguous();
-      if (runs && children.back().true_ub() == child.true_lb()) return false;
-      children.push_back(std::move(child));
-    }
-    int64_t lowest = children[0].true_lb(), highest = children[0].true_ub();
-    for (const Layout& child : children) {
-      lowest = std::min(lowest, child.true_lb());
-      highest = std::max(highest, child.true_ub());
+      const bool is_run = kind == static_cast<int64_t>(LayoutKind::run);
+      if (is_run ? !this->run(&run) || run.offset < kEndNoRun : !node(kind, depth + 1, &child))
+        return false;
+      if (is_run && after_run && run.offset == run_end) return false;
+      after_run = is_run;
+      run_end = run.offset + run.length;
+      if (!checked_add(size, is_run ? run.length : child.size(), &size)) return false;
+      lowest = std::min(lowest, is_run ? run.offset : child.true_lb());
+      highest = std::max(highest, is_run ? run_end : child.true_ub());
+      if (is_run)
+        parts.add_run(run);
+      else
+        parts.add(child);
     }
     if (!span_fits(lowest, highest, 0, 0)) return false;
-    *layout = NodeFactory::seq(std::move(children));
+    *layout = NodeFactory::seq(std::move(parts));
     return true;
   }
 

@@ -19,10 +19,14 @@ uint64_t mixed(uint64_t hash, int64_t value) {
   return mixed(hash, static_cast<uint64_t>(value));
 }
 
+uint64_t new_hash(LayoutKind kind) {
+  return mixed(uint64_t{0x9e3779b97f4a7c15u}, static_cast<uint64_t>(kind));
+}
+
 std::shared_ptr<LayoutNode> new_node(LayoutKind kind) {
   auto node = std::make_shared<LayoutNode>();
   node->kind = kind;
-  node->hash = mixed(uint64_t{0x9e3779b97f4a7c15u}, static_cast<uint64_t>(kind));
+  node->hash = new_hash(kind);
   return node;
 }
 
@@ -34,6 +38,26 @@ void take_from_child(LayoutNode* node, const LayoutNode& child, int64_t copies) 
   node->min_run = child.min_run;
   node->max_run = child.max_run;
   node->hash = mixed(mixed(node->hash, copies), child.hash);
+}
+
+uint64_t run_hash(const Segment& run) {
+  return mixed(mixed(new_hash(LayoutKind::run), run.offset), run.length);
+}
+
+// What a seq's totals need of a part.
+struct PartTotals {
+  int64_t run_count, first, end, true_lb, true_ub, min_run, max_run;
+};
+
+void add_part(LayoutNode* seq, int64_t part, const PartTotals& totals) {
+  if (part == 0) seq->first = totals.first;
+  seq->run_count += totals.run_count;
+  if (part > 0 && seq->end == totals.first) --seq->run_count;
+  seq->end = totals.end;
+  seq->true_lb = std::min(seq->true_lb, totals.true_lb);
+  seq->true_ub = std::max(seq->true_ub, totals.true_ub);
+  seq->min_run = std::min(seq->min_run, totals.min_run);
+  seq->max_run = std::max(seq->max_run, totals.max_run);
 }
 
 }  // namespace
@@ -52,7 +76,7 @@ Layout NodeFactory::run(int64_t offset, int64_t length) {
   node->true_ub = node->end = offset + length;
   node->run_count = 1;
   node->min_run = node->max_run = length;
-  node->hash = mixed(mixed(node->hash, offset), length);
+  node->hash = run_hash({offset, length});
   return Layout(std::move(node));
 }
 
@@ -75,38 +99,69 @@ Layout NodeFactory::loop(int64_t count, int64_t offset, int64_t stride, const La
   return Layout(std::move(node));
 }
 
-Layout NodeFactory::seq(std::vector<Layout> children) {
+void SeqParts::reserve(size_t parts) {
+  starts_.reserve(parts);
+  offsets_.reserve(parts);
+}
+
+void SeqParts::add_run(const Segment& run) {
+  starts_.push_back(size_);
+  offsets_.push_back(run.offset);
+  size_ += run.length;
+}
+
+void SeqParts::add(const Layout& layout) {
+  const LayoutNode& node = layout.node();
+  if (node.kind == LayoutKind::run) return add_run({node.offset, node.length});
+  starts_.push_back(size_);
+  offsets_.push_back(kNoRun + static_cast<int64_t>(children_.size()));
+  children_.push_back(layout);
+  size_ += node.size;
+}
+
+Layout SeqParts::only() const {
+  return children_.empty() ? NodeFactory::run(offsets_[0], size_) : children_[0];
+}
+
+void SeqParts::add_shifted_parts(const LayoutNode& seq, int64_t offset) {
+  reserve(count() + seq.payload_starts.size());
+  for (int64_t part = 0; part < seq_parts(seq); ++part) {
+    if (part_is_run(seq, part)) {
+      Segment run = run_part(seq, part);
+      run.offset += offset;
+      add_run(run);
+    } else {
+      add(child_part(seq, part).shifted(offset));
+    }
+  }
+}
+
+Layout NodeFactory::seq(SeqParts parts) {
   auto node = new_node(LayoutKind::seq);
   node->true_lb = kMax;
   node->true_ub = std::numeric_limits<int64_t>::min();
   node->min_run = kMax;
-  node->payload_starts.reserve(children.size());
-  int64_t runs = 0;
-  for (const Layout& child : children) {
-    const LayoutNode& part = child.node();
-    node->payload_starts.push_back(node->size);
-    runs += part.run_count;
-    if (node->size > 0 && node->end == part.first) --runs;
-    node->size += part.size;
-    node->end = part.end;
-    node->depth = std::max(node->depth, part.depth + 1);
-    node->true_lb = std::min(node->true_lb, part.true_lb);
-    node->true_ub = std::max(node->true_ub, part.true_ub);
-    node->min_run = std::min(node->min_run, part.min_run);
-    node->max_run = std::max(node->max_run, part.max_run);
-    node->hash = mixed(node->hash, part.hash);
-  }
-  const bool any_run = std::any_of(children.begin(), children.end(),
-                                   [](const Layout& child) { return child.contiguous(); });
-  if (any_run) {
-    node->run_offsets.reserve(children.size());
-    for (const Layout& child : children) {
-      node->run_offsets.push_back(child.contiguous() ? child.true_lb() : kNoRun);
+  node->size = parts.size_;
+  node->payload_starts = std::move(parts.starts_);
+  node->run_offsets = std::move(parts.offsets_);
+  node->children = std::move(parts.children_);
+  const int64_t count = seq_parts(*node);
+  for (int64_t part = 0; part < count; ++part) {
+    if (part_is_run(*node, part)) {
+      const Segment run = run_part(*node, part);
+      const int64_t end = run.offset + run.length;
+      add_part(node.get(), part, {1, run.offset, end, run.offset, end, run.length, run.length});
+      node->depth = std::max(node->depth, 1);
+      node->hash = mixed(node->hash, run_hash(run));
+    } else {
+      const LayoutNode& child = child_part(*node, part).node();
+      add_part(node.get(), part,
+               {child.run_count, child.first, child.end, child.true_lb, child.true_ub,
+                child.min_run, child.max_run});
+      node->depth = std::max(node->depth, child.depth + 1);
+      node->hash = mixed(node->hash, child.hash);
     }
   }
-  node->first = children.front().node().first;
-  node->run_count = runs;
-  node->children = std::move(children);
   return Layout(std::move(node));
 }
 
@@ -139,10 +194,10 @@ Layout NodeFactory::indexed(std::vector<int64_t> displacements, const Layout& ch
 int64_t part_count(const LayoutNode& node) {
   if (node.kind == LayoutKind::indexed) return node.count;
   if (node.kind != LayoutKind::seq) return 1;
-  int64_t parts = 0;
+  int64_t parts = seq_parts(node);
   for (const Layout& child : node.children) {
     const LayoutNode& part = child.node();
-    parts += part.kind == LayoutKind::indexed ? part.count : 1;
+    if (part.kind == LayoutKind::indexed) parts += part.count - 1;
   }
   return parts;
 }

@@ -3,6 +3,7 @@
 #include "datatype/node.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace sgl {
 namespace {
@@ -36,6 +37,13 @@ struct Piece {
 
 Layout at_zero(const Layout& layout) {
   return layout.shifted(-layout.node().first);
+}
+
+Piece piece_of(const Segment& run) {
+  Piece piece;
+  piece.offset = run.offset;
+  piece.length = run.length;
+  return piece;
 }
 
 Piece piece_of(const Layout& layout) {
@@ -138,36 +146,47 @@ bool worth_grouping(const Piece& piece, size_t stretch, size_t all, bool only_se
   return stretch >= (piece.is_run() ? kMinGroupedRuns : 2);
 }
 
-// Stretches of equal pieces become one layout each, the other pieces one each.
-std::vector<Layout> grouped(const std::vector<Piece>& pieces, bool only_seqs) {
-  std::vector<Layout> layouts;
+// The layout of `stretch` pieces, equal but for their offsets.
+Layout group_of(std::span<const Piece> stretch) {
+  std::vector<int64_t> displacements;
+  displacements.reserve(stretch.size());
+  for (const Piece& piece : stretch) displacements.push_back(piece.offset);
+  Piece part = stretch[0];
+  part.offset = 0;
+  return copies_at(std::move(displacements), part.layout());
+}
+
+// Stretches of equal pieces become one part each, the other pieces one each.
+SeqParts grouped(std::span<const Piece> pieces, bool only_seqs) {
+  SeqParts parts;
+  parts.reserve(pieces.size());
   for (size_t begin = 0; begin < pieces.size();) {
     size_t end = begin + 1;
     while (end < pieces.size() && pieces[begin].same_but_offset(pieces[end])) ++end;
     if (worth_grouping(pieces[begin], end - begin, pieces.size(), only_seqs)) {
-      std::vector<int64_t> displacements;
-      displacements.reserve(end - begin);
-      for (size_t i = begin; i < end; ++i) displacements.push_back(pieces[i].offset);
-      Piece part = pieces[begin];
-      part.offset = 0;
-      layouts.push_back(copies_at(std::move(displacements), part.layout()));
+      parts.add(group_of(pieces.subspan(begin, end - begin)));
     } else {
-      for (size_t i = begin; i < end; ++i) layouts.push_back(pieces[i].layout());
+      for (size_t i = begin; i < end; ++i) {
+        if (pieces[i].is_run())
+          parts.add_run({pieces[i].offset, pieces[i].length});
+        else
+          parts.add(pieces[i].layout());
+      }
     }
     begin = end;
   }
-  return layouts;
+  return parts;
 }
 
-Layout seq_of(std::vector<Layout> children) {
-  if (children.empty()) return {};
-  if (children.size() == 1) return children[0];
-  Layout seq = NodeFactory::seq(std::move(children));
+Layout seq_of(SeqParts parts) {
+  if (parts.count() == 0) return {};
+  if (parts.count() == 1) return parts.only();
+  Layout seq = NodeFactory::seq(std::move(parts));
   const int64_t first = seq.node().first;
   if (first == 0 || part_count(seq.node()) <= kMaxInlineParts) return seq;
-  children = seq.node().children;
-  for (Layout& child : children) child = child.shifted(-first);
-  return NodeFactory::seq(std::move(children)).shifted(first);
+  SeqParts moved;
+  moved.add_shifted_parts(seq.node(), -first);
+  return NodeFactory::seq(std::move(moved)).shifted(first);
 }
 
 // Adds the pieces of a child of a seq, flattening what is small.
@@ -175,7 +194,12 @@ void push_flat(std::vector<Piece>* pieces, const Layout& layout) {
   const LayoutNode& node = layout.node();
   const bool inlined = part_count(node) <= kMaxInlineParts;
   if (node.kind == LayoutKind::seq && inlined) {
-    for (const Layout& child : node.children) push_flat(pieces, child);
+    for (int64_t part = 0; part < seq_parts(node); ++part) {
+      if (part_is_run(node, part))
+        push(pieces, piece_of(run_part(node, part)));
+      else
+        push_flat(pieces, child_part(node, part));
+    }
   } else if (node.kind == LayoutKind::indexed && inlined) {
     Piece piece = piece_of(node.children[0]);
     for (int64_t displacement : node.displacements) {
@@ -222,12 +246,47 @@ Layout Layout::seq(std::vector<Layout> children) {
   for (const Layout& child : children) {
     if (!child.empty()) push(&whole, piece_of(child));
   }
-  children = grouped(whole, true);
-  if (children.size() <= 1) return seq_of(std::move(children));
+  SeqParts parts = grouped(whole, true);
+  if (parts.count() <= 1) return seq_of(std::move(parts));
   std::vector<Piece> pieces;
-  pieces.reserve(children.size());
-  for (const Layout& child : children) push_flat(&pieces, child);
+  pieces.reserve(parts.count());
+  const Layout once = NodeFactory::seq(std::move(parts));
+  for (int64_t part = 0; part < seq_parts(once.node()); ++part) {
+    if (part_is_run(once.node(), part))
+      push(&pieces, piece_of(run_part(once.node(), part)));
+    else
+      push_flat(&pieces, child_part(once.node(), part));
+  }
   return seq_of(grouped(pieces, false));
+}
+
+// What seq() does with runs, on less than pieces.
+Layout Layout::runs(std::vector<Segment> runs) {
+  size_t count = 0;
+  for (const Segment& run : runs) {
+    if (run.length == 0) continue;
+    if (count > 0 && runs[count - 1].offset + runs[count - 1].length == run.offset)
+      runs[count - 1].length += run.length;
+    else
+      runs[count++] = run;
+  }
+  runs.resize(count);
+  SeqParts parts;
+  parts.reserve(count);
+  std::vector<Piece> stretch;
+  for (size_t begin = 0; begin < count;) {
+    size_t end = begin + 1;
+    while (end < count && runs[end].length == runs[begin].length) ++end;
+    if (end - begin >= kMinGroupedRuns || end - begin == count) {
+      stretch.clear();
+      for (size_t i = begin; i < end; ++i) stretch.push_back(piece_of(runs[i]));
+      parts.add(group_of(stretch));
+    } else {
+      for (size_t i = begin; i < end; ++i) parts.add_run(runs[i]);
+    }
+    begin = end;
+  }
+  return seq_of(std::move(parts));
 }
 
 Layout Layout::indexed(std::vector<int64_t> displacements, const Layout& child) {

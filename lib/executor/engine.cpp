@@ -9,12 +9,6 @@
 #include <sched.h>
 
 namespace sgl {
-namespace {
-
-constexpr int64_t kSleepNs = 2'000'000;  // deaths of peers are looked for this often
-
-}  // namespace
-
 Engine::Engine(std::unique_ptr<Transport> transport, EngineOptions options)
     : transport_(std::move(transport)), options_(options) {}
 
@@ -42,6 +36,7 @@ void Engine::attach(Operation& operation) {
 
 void Engine::detach(Operation& operation) {
   operations_.remove(operation);
+  ++ended_operations_;
 }
 
 bool Engine::progress() {
@@ -54,32 +49,29 @@ bool Engine::progress() {
     moved |= operation->advance();
     if (i < active.size() && active[i] == operation) ++i;
   }
+  moves_ += moved;
   return moved;
 }
 
-void Engine::wait_turn(int64_t* idle_since) {
+Engine::Pause Engine::wait_turn(int64_t* idle_since) {
   if (progress()) {
     *idle_since = 0;
-    return;
+    return Pause::none;
   }
-  int64_t now = now_ns();
-  if (*idle_since == 0) {
-    *idle_since = now;
+  const int64_t now = now_ns();
+  // Other threads make progress too, and a wait may begin long after the last of it.
+  if (*idle_since == 0 || moves_ != moves_seen_) {
     last_progress_ns_ = now;
+    moves_seen_ = moves_;
   }
-  if (now - *idle_since < options_.spin_ns) {
-    __builtin_ia32_pause();
-    return;
-  }
-  if (now - *idle_since < 4 * options_.spin_ns || !transport_)
-    sched_yield();
-  else
-    transport_->wait(kSleepNs);
-  check_timeout();
+  if (*idle_since == 0) *idle_since = now;
+  if (now - *idle_since < options_.spin_ns) return Pause::spin;
+  check_timeout(now);
+  return now - *idle_since < 4 * options_.spin_ns || !transport_ ? Pause::yield : Pause::sleep;
 }
 
-void Engine::check_timeout() {
-  if (options_.timeout_ns == 0 || now_ns() - last_progress_ns_ < options_.timeout_ns) return;
+void Engine::check_timeout(int64_t now) {
+  if (options_.timeout_ns == 0 || now - last_progress_ns_ < options_.timeout_ns) return;
   std::vector<Operation*> late = operations_.active();
   for (Operation* operation : late)
     operation->fail(error(SGLCOLL_ERR_TIMEOUT, "no progress for {} s: {}",
@@ -207,7 +199,7 @@ void Engine::fail_peer(int world_rank, Status why) {
 // it is started.
 void Engine::take_abandon(int peer, const MessageHeader& header,
                           std::span<const std::byte> payload) {
-  AbandonHead head{SGLCOLL_ERR_PEER_FAILED, 0};
+  AbandonHead head{SGLCOLL_ERR_PEER_FAILED, peer, 0};
   std::string text = "it gave no reason";
   if (payload.size() >= sizeof head) {
     std::memcpy(&head, payload.data(), sizeof head);
@@ -215,14 +207,15 @@ void Engine::take_abandon(int peer, const MessageHeader& header,
     text.assign(reinterpret_cast<const char*>(payload.data()),
                 std::min<size_t>(payload.size(), head.text_bytes));
   }
-  Status why = error(static_cast<Code>(head.code), "rank {} gave up: {}", peer, text);
+  FailureCause cause{head.world_rank, Status(static_cast<Code>(head.code), std::move(text))};
+  Status why(cause.why.code(), cause.text());
   auto context = contexts_.find(header.context);
   if (context == contexts_.end())
-    broken_before_.try_emplace(header.context, why.copy());
+    broken_before_.try_emplace(header.context, std::move(why));
   else if (context->second->broken.ok())
-    context->second->broken = why.copy();
+    context->second->broken = std::move(why);
   if (Operation* operation = operations_.find(header.context, header.sequence))
-    return operation->on_abandon(peer, header, std::move(why));
+    return operation->on_abandon(peer, header, std::move(cause));
   MessageHeader answer = header;
   answer.kind = static_cast<uint16_t>(MessageKind::abandoned);
   answer.bytes = 0;

@@ -70,12 +70,17 @@ class Engine final : private TransportSink {
 
   // Advances everything once; returns whether anything happened.
   bool progress();
-  // One turn of a wait: progress, and after `spin_ns` without any, sleep.
-  // `idle_since` is the caller's, 0 at the start.
-  void wait_turn(int64_t* idle_since);
+  // One turn of a wait: progress, and what to do before the next turn: nothing as long as
+  // there was progress, and after `spin_ns` without any first yield, then sleep for kSleepNs
+  // at most. `idle_since` is the caller's, 0 at the start.
+  enum class Pause { none, spin, yield, sleep };
+  Pause wait_turn(int64_t* idle_since);
+  static constexpr int64_t kSleepNs = 2'000'000;  // deaths of peers are looked for this often
   // Fails the peer's operations as if the transport had reported it.
   void fail_peer(int world_rank, Status why);
   int active_operations() const { return static_cast<int>(operations_.active().size()); }
+  // Counts the operations that have ended.
+  uint64_t ended_operations() const { return ended_operations_; }
 
   // Whether the peer takes payloads in messages that it has not asked for.
   bool takes_eager(int peer) const { return no_eager_to_.empty() || !no_eager_to_.contains(peer); }
@@ -112,7 +117,7 @@ class Engine final : private TransportSink {
   bool post_granted();
   Post post_granted(int peer, const Granted& granted);
   Post post_nothing(int peer, uint32_t wrs);
-  void check_timeout();
+  void check_timeout(int64_t now);
 
   std::unique_ptr<Transport> transport_;
   EngineOptions options_;
@@ -131,6 +136,9 @@ class Engine final : private TransportSink {
   std::vector<std::pair<Transport*, RemoteMemory>> left_exposed_;
   std::unordered_set<int> no_eager_to_;  // peers that keep too much of ours
   std::vector<int> held_;                // peers of which we keep too much
+  uint64_t ended_operations_ = 0;
+  uint64_t moves_ = 0;       // calls of progress() in which something happened
+  uint64_t moves_seen_ = 0;  // when last_progress_ns_ was set
   int64_t last_progress_ns_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include "executor/engine.hpp"
 #include "executor/operation.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
 
@@ -15,8 +16,14 @@ void Operation::fail_edge(int edge, Status why) {
 }
 
 void Operation::fail(Status why) {
+  FailureCause cause{context_.world_ranks[static_cast<size_t>(context_.rank)], why.copy()};
+  fail(std::move(why), std::move(cause));
+}
+
+void Operation::fail(Status why, FailureCause cause) {
   if (!live()) return;
   status_ = std::move(why);
+  cause_ = std::move(cause);
   failed_at_ns_ = now_ns();
   if (context_.broken.ok()) context_.broken = status_.copy();
   tell_abandon();
@@ -24,14 +31,15 @@ void Operation::fail(Status why) {
 }
 
 // Every peer that has a part in this operation, for it may not notice by itself; and of
-// each edge on which a peer may write, for its answer ends that.
+// each edge on which a peer may write, for its answer ends that. What goes on from rank to
+// rank is the cause alone, so that texts do not grow on their way.
 void Operation::tell_abandon() {
-  constexpr size_t kMostText = 400;
-  std::string text = status_.text().substr(0, kMostText);
-  AbandonHead head{status_.code(), static_cast<uint32_t>(text.size())};
-  std::vector<std::byte> payload(sizeof head + text.size());
+  const std::string& text = cause_.why.text();
+  const size_t bytes = std::min(text.size(), kMaxAbandonText);
+  AbandonHead head{cause_.why.code(), cause_.world_rank, static_cast<uint32_t>(bytes)};
+  std::vector<std::byte> payload(sizeof head + bytes);
   std::memcpy(payload.data(), &head, sizeof head);
-  std::memcpy(payload.data() + sizeof head, text.data(), text.size());
+  std::memcpy(payload.data() + sizeof head, text.data(), bytes);
   std::unordered_set<int> told;
   for (size_t i = 0; i < edges_.size(); ++i) {
     if (!told.insert(plan_->edges[i].peer).second && !peer_may_write(edges_[i])) continue;
@@ -77,29 +85,31 @@ bool Operation::advance_failed() {
     if (peer_may_write(edges_[i]) || edges_[i].in_flight > 0)
       engine_.fail_peer(world_peer(static_cast<int>(i)),
                         error(SGLCOLL_ERR_PEER_FAILED, "rank {} did not answer after {}",
-                              plan_->edges[i].peer, status_.text()));
+                              plan_->edges[i].peer, cause_.why.text()));
   return true;
 }
 
 void Operation::on_peer_failed(int world_rank, const Status& why) {
   int rank = context_.rank_of(world_rank);
   if (rank < 0 || !running_) return;
-  if (live()) return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)));
+  if (live()) {
+    FailureCause cause{context_.world_ranks[static_cast<size_t>(context_.rank)], why.copy()};
+    return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)), std::move(cause));
+  }
   for (size_t i = 0; i < edges_.size(); ++i)
     if (plan_->edges[i].peer == rank && peer_may_write(edges_[i]))
       edges_[i].phase = EdgePhase::done;
   finish_failed();
 }
 
-void Operation::on_abandon(int world_rank, const MessageHeader& header, Status why) {
+void Operation::on_abandon(int world_rank, const MessageHeader& header, FailureCause cause) {
   int rank = context_.rank_of(world_rank);
   for (size_t i = 0; rank >= 0 && i < edges_.size(); ++i)
     if (plan_->edges[i].sends && plan_->edges[i].peer == rank && plan_->edges[i].tag == header.tag)
       edges_[i].abandoned_by_peer = true;
-  if (live())
-    fail(error(why.code(), "{}; {}", why.text(), describe_waiting(-1)));
-  else
-    finish_failed();
+  if (!live()) return finish_failed();
+  Status why = error(cause.why.code(), "{}; {}", cause.text(), describe_waiting(-1));
+  fail(std::move(why), std::move(cause));
 }
 
 }  // namespace sgl

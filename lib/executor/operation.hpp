@@ -104,6 +104,13 @@ struct EdgeState {
   Batch batch;
 };
 
+// Why an operation failed first of all, and on which rank of the world.
+struct FailureCause {
+  int world_rank = 0;
+  Status why;
+  std::string text() const { return fmt::format("rank {} gave up: {}", world_rank, why.text()); }
+};
+
 class Operation {
  public:
   Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& context);
@@ -139,10 +146,11 @@ class Operation {
   Post post_granted(int world_rank, uint32_t tag, uint32_t wrs);
   // Goes on with edges that had no room; returns whether any moved.
   bool advance();
-  // Ends the run with an error. It goes on `running` while transfers are on the way.
+  // Ends the run with an error that began here. It goes on `running` while transfers are on
+  // the way.
   void fail(Status why);
   void on_peer_failed(int world_rank, const Status& why);
-  void on_abandon(int world_rank, const MessageHeader& header, Status why);
+  void on_abandon(int world_rank, const MessageHeader& header, FailureCause cause);
   // The first step that is under way with the peer (any peer: -1), for messages.
   std::string describe_waiting(int peer) const;
 
@@ -176,6 +184,7 @@ class Operation {
 
   // failure.cpp
   void fail_edge(int edge, Status why);
+  void fail(Status why, FailureCause cause);
   void tell_abandon();
   bool peer_may_write(const EdgeState& edge) const;
   void deliver_to_failed(int edge, MessageKind kind);
@@ -266,6 +275,7 @@ class Operation {
   std::vector<int> polled_;    // edges to go on with
   std::vector<View> sources_;  // scratch of reduce
   Status status_;
+  FailureCause cause_;  // of status_
 };
 
 }  // namespace sgl

@@ -48,10 +48,13 @@ struct Grant {
   uint32_t wrs;  // requests of the batch
 };
 
+// Why an operation failed first of all: not what the rank that passes it on made of it.
 struct AbandonHead {
   int32_t code;
+  int32_t world_rank;  // where it failed
   uint32_t text_bytes;
 };
+inline constexpr size_t kMaxAbandonText = 400;  // longer ones are cut
 
 struct LayoutFragment {
   uint64_t hash;

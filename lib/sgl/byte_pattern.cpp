@@ -24,17 +24,22 @@ bool have_byte_permutation() {
   return have;
 }
 
+bool add_run(const Segment& run, int64_t base, BytePattern* pattern) {
+  const int64_t first = base + run.offset;
+  if ((pattern->one_copy >> first) != 0) return false;
+  pattern->one_copy |= (~uint64_t{0} >> (kVectorBytes - run.length)) << first;
+  return true;
+}
+
 // Appends the runs of `node`, whose base is vector byte `base`, to copy 0. False when one begins
 // before the end of the one before.
 bool add_runs(const LayoutNode& node, int64_t base, BytePattern* pattern) {
-  if (node.kind == LayoutKind::run) {
-    const int64_t first = base + node.offset;
-    if ((pattern->one_copy >> first) != 0) return false;
-    pattern->one_copy |= (~uint64_t{0} >> (kVectorBytes - node.length)) << first;
-    return true;
-  }
+  if (node.kind == LayoutKind::run) return add_run({node.offset, node.length}, base, pattern);
   for (int64_t i = 0; i < child_count(node); ++i) {
-    if (!add_runs(child_of(node, i), base + moved_by(node, i), pattern)) return false;
+    const bool added = is_run_part(node, i)
+                           ? add_run(run_part(node, i), base, pattern)
+                           : add_runs(child_of(node, i), base + moved_by(node, i), pattern);
+    if (!added) return false;
   }
   return true;
 }

@@ -71,10 +71,6 @@ RunGrid row_of(const LayoutNode& loop, int64_t count) {
 template <class Direction>
 void move_node(const LayoutNode& node, std::byte* memory, std::byte* packed);
 
-bool all_runs(const LayoutNode& seq) {
-  return !seq.run_offsets.empty() && std::ranges::count(seq.run_offsets, kNoRun) == 0;
-}
-
 // Copies of a struct of short members: the loops are interchanged, so that each
 // member of a tile of copies is moved by one kernel.
 template <class Direction>
@@ -82,13 +78,14 @@ bool move_members(const LayoutNode& loop, int64_t count, std::byte* memory, std:
   const LayoutNode& seq = repeated(loop);
   const int64_t reach = std::max({std::abs(loop.stride), seq.true_ub - seq.true_lb, seq.size});
   const int64_t tile = kMemberTileBytes / reach;
-  if (tile < kFewestTileCopies || count < kFewestTileCopies || !all_runs(seq)) return false;
+  if (tile < kFewestTileCopies || count < kFewestTileCopies || !only_runs(seq)) return false;
   while (count > 0) {
     const int64_t copies = std::min(count, tile);
-    for (size_t i = 0; i < seq.children.size(); ++i) {
-      const LayoutNode& member = seq.children[i].node();
-      Direction::spread(memory + member.offset, loop.stride, packed + seq.payload_starts[i],
-                        seq.size, copies, member.length);
+    for (int64_t i = 0; i < seq_parts(seq); ++i) {
+      const Segment member = run_part(seq, i);
+      Direction::spread(memory + member.offset, loop.stride,
+                        packed + seq.payload_starts[static_cast<size_t>(i)], seq.size, copies,
+                        member.length);
     }
     memory += copies * loop.stride;
     packed += copies * seq.size;
@@ -132,16 +129,16 @@ void move_indexed(const LayoutNode& indexed, int64_t first, int64_t count, std::
   }
 }
 
-// The children [first, first + count) of a seq; the nodes of runs are not looked at.
+// The parts [first, first + count) of a seq.
 template <class Direction>
 void move_parts(const LayoutNode& seq, int64_t first, int64_t count, std::byte* memory,
                 std::byte* packed) {
   const int64_t* starts = seq.payload_starts.data();
-  const int64_t* runs = seq.run_offsets.empty() ? nullptr : seq.run_offsets.data();
+  const int64_t* runs = seq.run_offsets.data();
   const int64_t last = child_count(seq) - 1;
   for (int64_t i = first; i < first + count; ++i) {
     std::byte* target = packed + (starts[i] - starts[first]);
-    if (runs != nullptr && runs[i] != kNoRun) {
+    if (runs[i] >= kEndNoRun) {
       Direction::run(memory + runs[i], target, (i < last ? starts[i + 1] : seq.size) - starts[i]);
     } else {
       move_node<Direction>(child_of(seq, i), memory, target);
@@ -173,6 +170,19 @@ void move_node(const LayoutNode& node, std::byte* memory, std::byte* packed) {
   move_children<Direction>(node, 0, child_count(node), memory, packed);
 }
 
+template <class Direction>
+void move_part(const LayoutNode& node, int64_t skip, int64_t length, std::byte* memory,
+               std::byte* packed);
+
+// Payload bytes [skip, skip + length) of a node's copy or part.
+template <class Direction>
+void move_part_of(const LayoutNode& node, int64_t index, int64_t skip, int64_t length,
+                  std::byte* memory, std::byte* packed) {
+  if (is_run_part(node, index))
+    return Direction::run(memory + run_part(node, index).offset + skip, packed, length);
+  move_part<Direction>(child_of(node, index), skip, length, memory + moved_by(node, index), packed);
+}
+
 // Payload bytes [skip, skip + length) of a node; length > 0.
 template <class Direction>
 void move_part(const LayoutNode& node, int64_t skip, int64_t length, std::byte* memory,
@@ -183,9 +193,8 @@ void move_part(const LayoutNode& node, int64_t skip, int64_t length, std::byte* 
   if (length == node.size) return move_node<Direction>(node, memory, packed);
   ChildPosition start = locate(node, skip);
   if (start.skip > 0) {
-    const LayoutNode& child = child_of(node, start.index);
-    const int64_t bytes = std::min(length, child.size - start.skip);
-    move_part<Direction>(child, start.skip, bytes, memory + moved_by(node, start.index), packed);
+    const int64_t bytes = std::min(length, size_of(node, start.index) - start.skip);
+    move_part_of<Direction>(node, start.index, start.skip, bytes, memory, packed);
     packed += bytes;
     length -= bytes;
     skip += bytes;
@@ -197,8 +206,7 @@ void move_part(const LayoutNode& node, int64_t skip, int64_t length, std::byte* 
                                                        : locate(node, skip + length);
   move_children<Direction>(node, start.index, end.index - start.index, memory, packed);
   if (end.skip > 0) {
-    move_part<Direction>(child_of(node, end.index), 0, end.skip, memory + moved_by(node, end.index),
-                         packed + length - end.skip);
+    move_part_of<Direction>(node, end.index, 0, end.skip, memory, packed + length - end.skip);
   }
 }
 

@@ -8,17 +8,25 @@
 
 namespace sgl {
 
-// The node below a loop or indexed.
+// The node below a loop or indexed. Parts of a seq: seq_parts(), part_is_run() ...
 inline const LayoutNode& repeated(const LayoutNode& node) {
   return node.children[0].node();
 }
 
+// Copy or part `index`, which is no run of a seq.
 inline const LayoutNode& child_of(const LayoutNode& node, int64_t index) {
-  return node.children[node.kind == LayoutKind::seq ? static_cast<size_t>(index) : 0].node();
+  return node.kind == LayoutKind::seq ? child_part(node, index).node() : repeated(node);
+}
+inline bool is_run_part(const LayoutNode& node, int64_t index) {
+  return node.kind == LayoutKind::seq && part_is_run(node, index);
+}
+// Payload bytes of copy or part `index`.
+inline int64_t size_of(const LayoutNode& node, int64_t index) {
+  return is_run_part(node, index) ? run_part(node, index).length : child_of(node, index).size;
 }
 
 inline int64_t child_count(const LayoutNode& node) {
-  return node.kind == LayoutKind::seq ? static_cast<int64_t>(node.children.size()) : node.count;
+  return node.kind == LayoutKind::seq ? seq_parts(node) : node.count;
 }
 
 // How far copy or child `index` is moved against the node itself.

@@ -47,14 +47,11 @@ const Layout& tile_layout(Basic basic) {
 bool is_element(const LayoutNode& node, const LayoutNode& pair) {
   if (node.kind != pair.kind || node.size != pair.size) return false;
   if (node.kind == LayoutKind::run) return true;
-  if (node.kind != LayoutKind::seq || node.children.size() != pair.children.size()) return false;
-  for (size_t i = 0; i < node.children.size(); ++i) {
-    const LayoutNode& one = node.children[i].node();
-    const LayoutNode& other = pair.children[i].node();
-    if (one.kind != LayoutKind::run || other.kind != LayoutKind::run ||
-        one.length != other.length || one.offset - node.first != other.offset - pair.first) {
+  if (!only_runs(node) || !only_runs(pair) || seq_parts(node) != seq_parts(pair)) return false;
+  for (int64_t i = 0; i < seq_parts(node); ++i) {
+    const Segment one = run_part(node, i), other = run_part(pair, i);
+    if (one.length != other.length || one.offset - node.first != other.offset - pair.first)
       return false;
-    }
   }
   return true;
 }

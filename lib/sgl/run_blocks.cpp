@@ -28,20 +28,23 @@ void BlockWalker::descend(const LayoutNode& root, std::byte* memory, int64_t ski
   while (!is_leaf(*node)) {
     const ChildPosition position = locate(*node, skip);
     frames_[depth_++] = {node, position.index, memory};
-    memory += moved_by(*node, position.index);
     skip = position.skip;
+    if (is_run_part(*node, position.index))
+      return enter_run(run_part(*node, position.index), memory, skip);
+    memory += moved_by(*node, position.index);
     node = &child_of(*node, position.index);
   }
   enter_leaf(*node, memory, skip);
 }
 
+void BlockWalker::enter_run(const Segment& run, std::byte* memory, int64_t skip) {
+  leaf_ = {memory + run.offset, run.length, 1, 0, nullptr};
+  index_ = 0;
+  within_ = skip;
+}
+
 void BlockWalker::enter_leaf(const LayoutNode& node, std::byte* memory, int64_t skip) {
-  if (node.kind == LayoutKind::run) {
-    leaf_ = {memory + node.offset, node.length, 1, 0, nullptr};
-    index_ = 0;
-    within_ = skip;
-    return;
-  }
+  if (node.kind == LayoutKind::run) return enter_run({node.offset, node.length}, memory, skip);
   const LayoutNode& run = repeated(node);
   const bool indexed = node.kind == LayoutKind::indexed;
   leaf_ = {memory + run.offset + (indexed ? 0 : node.offset), run.length, node.count, node.stride,
@@ -55,9 +58,10 @@ void BlockWalker::next_leaf() {
   while (depth_ > 0) {
     Frame& frame = frames_[depth_ - 1];
     if (++frame.index < child_count(*frame.node)) {
-      descend(child_of(*frame.node, frame.index), frame.memory + moved_by(*frame.node, frame.index),
-              0);
-      return;
+      const LayoutNode& node = *frame.node;
+      if (is_run_part(node, frame.index))
+        return enter_run(run_part(node, frame.index), frame.memory, 0);
+      return descend(child_of(node, frame.index), frame.memory + moved_by(node, frame.index), 0);
     }
     --depth_;
   }

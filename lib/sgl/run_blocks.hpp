@@ -45,6 +45,7 @@ class BlockWalker {
   };
   void descend(const LayoutNode& node, std::byte* memory, int64_t skip);
   void enter_leaf(const LayoutNode& node, std::byte* memory, int64_t skip);
+  void enter_run(const Segment& run, std::byte* memory, int64_t skip);
   void next_leaf();
 
   static constexpr size_t kInlineDepth = 16;

@@ -3,7 +3,9 @@
 #include "api/oracle.hpp"
 #include "transport/shm/syscall_filter.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -68,6 +70,41 @@ TEST(ThreadLevel, MultipleThreadsWithCheckedArguments) {
   setenv("SGLCOLL_CHECK", "1", 1);
   on_world(3, work_in_threads, SGLCOLL_THREAD_MULTIPLE);
   unsetenv("SGLCOLL_CHECK");
+}
+
+// One thread waits for a rank that comes only when another thread's calls have ended, and
+// sleeps meanwhile. These calls must not wait for the sleeps, which are 2 ms long.
+TEST(ThreadLevel, OneThreadsSleepDoesNotHoldUpAnothers) {
+  setenv("SGLCOLL_SPIN_US", "0", 1);
+  on_world(
+      2,
+      [](sglcoll_comm world) {
+        constexpr size_t kCalls = 101;
+        constexpr std::chrono::microseconds kQuarterOfASleep(500);
+        sglcoll_comm quiet = nullptr;
+        ASSERT_OK(sglcoll_comm_dup(world, &quiet));
+        if (rank_of(world) == 0) {
+          std::thread waiter([&] { EXPECT_OK(sglcoll_barrier(quiet)); });
+          std::vector<std::chrono::nanoseconds> times(kCalls);
+          sglcoll_counters counters;
+          for (auto& time : times) {
+            std::this_thread::sleep_for(kQuarterOfASleep);  // for the other to fall asleep again
+            const auto begin = std::chrono::steady_clock::now();
+            ASSERT_OK(sglcoll_counters_get(world, &counters));
+            time = std::chrono::steady_clock::now() - begin;
+          }
+          std::ranges::nth_element(times, times.begin() + kCalls / 2);
+          EXPECT_LT(times[kCalls / 2], kQuarterOfASleep);
+          for (int i = 0; i < 20; ++i) EXPECT_EQ(sum_of(world, i), 2 * i);
+          waiter.join();
+        } else {
+          for (int i = 0; i < 20; ++i) EXPECT_EQ(sum_of(world, i), 2 * i);
+          EXPECT_OK(sglcoll_barrier(quiet));
+        }
+        ASSERT_OK(sglcoll_comm_free(&quiet));
+      },
+      SGLCOLL_THREAD_MULTIPLE);
+  unsetenv("SGLCOLL_SPIN_US");
 }
 
 // The last error is the calling thread's own.
@@ -319,6 +356,43 @@ TEST(Refused, AfterTheStart) {
       EXPECT_NE(text.find("process_vm_readv"), std::string::npos) << text;
     }
   });
+}
+
+void expect_the_cause_and_the_own_step(const std::string& text, bool cause_is_here) {
+  auto occurrences = [&](const std::string& part) {
+    int count = 0;
+    for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(occurrences("process_vm_readv"), 1) << text;
+  EXPECT_EQ(occurrences("rank 1 gave up: "), cause_is_here ? 0 : 1) << text;
+  EXPECT_EQ(occurrences("gave up"), cause_is_here ? 0 : 1) << text;
+  EXPECT_EQ(occurrences("\"ring\""), cause_is_here ? 1 : 2) << text;
+  EXPECT_LT(text.size(), 400u) << text;
+}
+
+// Ranks that hear of it from others, who heard of it from others.
+TEST(Refused, ATextDoesNotGrowOnItsWay) {
+  setenv("SGLCOLL_ALGORITHM", "allreduce=ring", 1);
+  constexpr int kMany = 6, kCount = 300000;
+  ProcessReport report = run_processes(kMany, [](int rank, const Allgather& allgather) {
+    run_in_world(rank, kMany, allgather, [&](sglcoll_comm world) {
+      std::vector<int> mine(kCount, 1), sum(kCount);
+      auto add_up = [&] {
+        return sglcoll_allreduce(mine.data(), sum.data(), kCount, SGLCOLL_INT, SGLCOLL_SUM, world);
+      };
+      ASSERT_OK(add_up());
+      if (rank == 1) {
+        ASSERT_TRUE(deny_system_call(SYS_process_vm_readv, EPERM)) << "no seccomp";
+      }
+      EXPECT_EQ(add_up(), SGLCOLL_ERR_SYSTEM);
+      expect_the_cause_and_the_own_step(sglcoll_last_error(), rank == 1);
+      std::vector<std::byte> all;  // nobody leaves before, which others would hear of as well
+      EXPECT_TRUE(allgather({}, &all).ok());
+    });
+  });
+  EXPECT_TRUE(report.all_passed()) << report.text();
+  unsetenv("SGLCOLL_ALGORITHM");
 }
 
 }  // namespace

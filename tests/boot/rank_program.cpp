@@ -32,6 +32,11 @@ std::unique_ptr<Boot> join() {
   return boot.take();
 }
 
+Status meet_all(Boot& boot) {
+  std::vector<std::byte> all;
+  return boot.allgather({}, &all);
+}
+
 // Every rank gives `bytes` bytes that only it would give.
 void check_allgather(Boot& boot, size_t bytes, int salt) {
   auto byte_of = [salt](int rank, size_t i) {
@@ -54,7 +59,6 @@ void meet() {
   int salt = 0;
   for (size_t bytes : {size_t{0}, size_t{1}, size_t{120}, size_t{70000}})
     check_allgather(*boot, bytes, ++salt);
-  require_ok(boot->barrier());
   Result<std::vector<int>> node = boot->node_ranks();
   require(node.ok(), node.status().text());
   require(node.value().size() == static_cast<size_t>(boot->size()),
@@ -83,7 +87,7 @@ std::optional<int> wait_for_failure(Boot& boot) {
 // The last rank ends by `how`; the others hear of it, once.
 void lose_last(std::string_view how) {
   std::unique_ptr<Boot> boot = join();
-  require_ok(boot->barrier());
+  require_ok(meet_all(*boot));
   int last = boot->size() - 1;
   if (boot->rank() == last) {
     if (how == "killed") raise(SIGKILL);
@@ -91,34 +95,23 @@ void lose_last(std::string_view how) {
   }
   require(wait_for_failure(*boot) == last, "the death of the last rank was not reported");
   require(!boot->poll_failed_rank(), "the death was reported twice");
-  require(boot->barrier().code() == SGLCOLL_ERR_PEER_FAILED,
-          "a barrier with a dead rank did not fail");
+  require(meet_all(*boot).code() == SGLCOLL_ERR_PEER_FAILED,
+          "an allgather with a dead rank did not fail");
   require_ok(boot->finalize());
 }
 
-// The last rank dies while the others are in a barrier.
-void lose_last_in_barrier() {
+// The last rank dies while the others are in an allgather.
+void lose_last_in_allgather() {
   std::unique_ptr<Boot> boot = join();
-  require_ok(boot->barrier());
+  require_ok(meet_all(*boot));
   if (boot->rank() == boot->size() - 1) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     raise(SIGKILL);
   }
-  Status status = boot->barrier();
-  require(status.code() == SGLCOLL_ERR_PEER_FAILED, "a barrier outlived a rank");
+  Status status = meet_all(*boot);
+  require(status.code() == SGLCOLL_ERR_PEER_FAILED, "an allgather outlived a rank");
   require(status.text().find(fmt::format("rank {}", boot->size() - 1)) != std::string::npos,
           status.text());
-}
-
-// Rank 0 says that the last rank is dead, as a rank does that saw it first.
-void report() {
-  std::unique_ptr<Boot> boot = join();
-  require_ok(boot->barrier());
-  int last = boot->size() - 1;
-  if (boot->rank() == 0) boot->report_failure(last);
-  if (boot->rank() != 0 && boot->rank() != last)
-    require(wait_for_failure(*boot) == last, "a reported failure did not arrive");
-  require_ok(boot->finalize());
 }
 
 }  // namespace
@@ -130,8 +123,7 @@ int main(int argc, char** argv) {
   if (scenario == "unequal") return unequal(), 0;
   if (scenario == "killed" || scenario == "failed" || scenario == "left")
     return lose_last(scenario), 0;
-  if (scenario == "killed-in-barrier") return lose_last_in_barrier(), 0;
-  if (scenario == "report") return report(), 0;
+  if (scenario == "killed-in-allgather") return lose_last_in_allgather(), 0;
   fmt::print(stderr, "rank_program: no scenario '{}'\n", scenario);
   return 2;
 }

@@ -30,6 +30,35 @@ TEST(Layout, OfIrregularBlocksTakesLittleMoreThanItsDisplacements) {
             1'000'000);
 }
 
+// Blocks of mixed lengths, some stretches of them equal: no node for each.
+TEST(Layout, OfBlocksOfMixedLengthsTakesTheirOffsetsAndStarts) {
+  constexpr int64_t kBlocks = 100'000, kBytesEach = 24;
+  std::mt19937_64 random(1);
+  Numbers lengths, displacements;
+  std::vector<Layout> runs;
+  int64_t at = -1000;
+  for (int64_t i = 0; i < kBlocks; ++i) {
+    const auto length = static_cast<int64_t>(random() % 6);
+    lengths.push_back(length);
+    displacements.push_back(at);
+    runs.push_back(Layout::run(at, 4 * length));
+    at += 4 * length + static_cast<int64_t>(random() % 3) * 4;  // some continue the one before
+  }
+  const TypePtr type = hindexed(lengths, displacements, int32());
+  EXPECT_LT(type->layout.memory_bytes(), kBlocks * kBytesEach);
+  EXPECT_EQ(type->layout, Layout::seq(std::move(runs)));
+  // The general way: a struct of the same.
+  const TypePtr same = must(type_struct(lengths, displacements, std::vector(kBlocks, int32())));
+  EXPECT_EQ(type->layout, same->layout);
+  EXPECT_EQ(type->signature, same->signature);
+  EXPECT_EQ(type->extent, same->extent);
+  std::vector<std::byte> bytes;
+  type->layout.serialise(&bytes);
+  Result<Layout> again = Layout::deserialise(bytes);
+  ASSERT_TRUE(again.ok()) << again.status().text();
+  EXPECT_EQ(again.value(), type->layout);
+}
+
 // Each level has its old type twice: 2^40 parts in all, but 40 descriptions.
 TEST(Layout, OfSharedPartsIsAsSmallAsTheirDescription) {
   TypePtr type = structure({1, 1, 1}, {0, 8, 24}, {int32(), float64(), int32()});
@@ -173,6 +202,9 @@ TEST(Wire, RefusesTreesThatNoRewriteLeaves) {
   EXPECT_FALSE(Layout::deserialise(coded({indexed, 60, 1, 5, 9, run, 0, 4})).ok());
   EXPECT_FALSE(Layout::deserialise(coded({seq, 2, run, 0, 4, run, 4, 4})).ok());
   EXPECT_FALSE(Layout::deserialise(coded({seq, 1, run, 0, 4})).ok());
+  // Offsets of runs in a seq leave room for what marks a child.
+  EXPECT_TRUE(Layout::deserialise(coded({seq, 2, run, kEndNoRun, 4, run, 5, 4})).ok());
+  EXPECT_FALSE(Layout::deserialise(coded({seq, 2, run, kEndNoRun - 1, 4, run, 5, 4})).ok());
   EXPECT_FALSE(Layout::deserialise(coded({run, 0, -4})).ok());
   EXPECT_FALSE(Layout::deserialise(coded({6})).ok());
   EXPECT_TRUE(Layout::deserialise(coded({0})).ok());

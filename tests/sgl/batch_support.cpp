@@ -71,7 +71,14 @@ void collect_offsets(const LayoutNode& node, int64_t base, std::vector<int64_t>*
       }
       return;
     case LayoutKind::seq:
-      for (const Layout& child : node.children) collect_offsets(child.node(), base, offsets);
+      for (int64_t part = 0; part < seq_parts(node); ++part) {
+        if (part_is_run(node, part)) {
+          const Segment run = run_part(node, part);
+          for (int64_t i = 0; i < run.length; ++i) offsets->push_back(base + run.offset + i);
+        } else {
+          collect_offsets(child_part(node, part).node(), base, offsets);
+        }
+      }
       return;
     case LayoutKind::indexed:
       for (int64_t displacement : node.displacements) {

@@ -44,6 +44,43 @@ Status block_too_large(const char* constructor, size_t index, int64_t length, in
           .c_str());
 }
 
+// Whether an array of the type is one run, so that a block of it needs no node.
+bool arrays_are_runs(const Type& type) {
+  return type.layout.contiguous() && type.extent == type.size && !type.marked;
+}
+
+// The run of a block of a type whose arrays are runs. False: beyond 2^61.
+bool make_run(int64_t length, int64_t steps, int64_t unit, const Type& old_type, Segment* run) {
+  int64_t displacement = 0, bytes = 0;
+  if (!scale(steps, unit, &displacement) || !scale(length, old_type.size, &bytes)) return false;
+  const int64_t first = old_type.true_lb;
+  *run = {first + displacement, bytes};
+  return within_limit(first + bytes) && within_limit(run->offset) &&
+         within_limit(run->offset + bytes);
+}
+
+// Blocks of a type whose arrays are runs.
+Status join_runs(const char* constructor, std::span<const int64_t> block_lengths,
+                 std::span<const int64_t> displacements, int64_t unit, const Type& old_type,
+                 Body* joined) {
+  std::vector<Segment> runs;
+  runs.reserve(displacements.size());
+  int64_t bytes = 0;
+  for (size_t i = 0; i < displacements.size(); ++i) {
+    if (block_lengths[i] == 0) continue;
+    Segment run;
+    if (!make_run(block_lengths[i], displacements[i], unit, old_type, &run) ||
+        !within_limit(bytes += run.length))
+      return block_too_large(constructor, i, block_lengths[i], displacements[i], old_type);
+    runs.push_back(run);
+  }
+  if (runs.empty()) return {};
+  *joined = body_of(old_type);
+  joined->signature = repeat(old_type.signature, bytes / old_type.size);
+  joined->layout = Layout::runs(std::move(runs));
+  return {};
+}
+
 // Blocks of one old type, their displacements in units of `unit` bytes.
 Result<TypePtr> make_indexed(const char* constructor, sglcoll_combiner combiner,
                              std::span<const int64_t> block_lengths,
@@ -51,16 +88,23 @@ Result<TypePtr> make_indexed(const char* constructor, sglcoll_combiner combiner,
                              const TypePtr& old_type) {
   SGL_TRY(check_same_count("block_lengths", block_lengths.size(), displacements.size()));
   SGL_TRY(check_lengths(block_lengths));
-  Join join;
-  for (size_t i = 0; i < displacements.size(); ++i) {
-    Body block;
-    if (!make_block(block_lengths[i], displacements[i], unit, *old_type, &block) ||
-        !join.add(std::move(block))) {
-      return block_too_large(constructor, i, block_lengths[i], displacements[i], *old_type);
+  Body joined;
+  if (arrays_are_runs(*old_type)) {
+    SGL_TRY(join_runs(constructor, block_lengths, displacements, unit, *old_type, &joined));
+  } else {
+    Join join;
+    for (size_t i = 0; i < displacements.size(); ++i) {
+      Body block;
+      if (!make_block(block_lengths[i], displacements[i], unit, *old_type, &block) ||
+          !join.add(std::move(block))) {
+        return block_too_large(constructor, i, block_lengths[i], displacements[i], *old_type);
+      }
     }
+    joined = join.take();
   }
   const auto count = static_cast<int64_t>(displacements.size());
-  return finish(join.take(), combiner, listed({count}, block_lengths, displacements), {old_type});
+  return finish(std::move(joined), combiner, listed({count}, block_lengths, displacements),
+                {old_type});
 }
 
 // Equal blocks: their layout needs no node for each.

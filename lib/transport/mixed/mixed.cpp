@@ -56,6 +56,15 @@ class MixedTransport final : public Transport {
     if (max_ns <= 0) return;
     if (!sleep(std::min(kFirstSleepNs, max_ns)) && max_ns > kFirstSleepNs) sleep(max_ns);
   }
+  bool prepare_wait(std::vector<int>* descriptors) override {
+    bool idle = true;
+    prepared_ = 0;
+    while (idle && prepared_ < ways_.size()) idle = ways_[prepared_++]->prepare_wait(descriptors);
+    return idle;
+  }
+  void finish_wait() override {
+    for (size_t i = 0; i < prepared_; ++i) ways_[i]->finish_wait();
+  }
   void fail_peer(int peer, Status why) override { toward(peer).fail_peer(peer, std::move(why)); }
 
   void* allocate(size_t bytes) override {
@@ -96,17 +105,15 @@ class MixedTransport final : public Transport {
   // True: there may be something to do.
   bool sleep(int64_t max_ns) {
     descriptors_.clear();
-    size_t prepared = 0;
-    bool idle = true;
-    while (idle && prepared < ways_.size()) idle = ways_[prepared++]->prepare_wait(&descriptors_);
-    const bool woken = !idle || wait_for_any(descriptors_, max_ns);
-    for (size_t i = 0; i < prepared; ++i) ways_[i]->finish_wait();
+    const bool woken = !prepare_wait(&descriptors_) || wait_for_any(descriptors_, max_ns);
+    finish_wait();
     return woken;
   }
 
   std::vector<std::unique_ptr<Transport>> ways_;
   std::vector<int> way_of_rank_;
-  std::vector<int> descriptors_;  // scratch
+  std::vector<int> descriptors_;  // scratch of sleep()
+  size_t prepared_ = 0;           // ways that the wait has been prepared on
 };
 
 }  // namespace
