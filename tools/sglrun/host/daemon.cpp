@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <memory>
@@ -30,6 +29,12 @@ constexpr int64_t kReadStartNs = 30'000'000'000;
 constexpr size_t kLongestStart = size_t{1} << 20;
 // Between the first tries of two addresses.
 constexpr int64_t kNextAddressNs = 300'000'000;
+
+// Reaches the user through ssh, if somebody still listens there.
+void complain(const std::string& text) {
+  std::string line = "sglrun daemon: " + text + "\n";
+  static_cast<void>(!write(2, line.data(), line.size()));
+}
 
 Result<DaemonStart> read_start() {
   std::string text;
@@ -98,8 +103,7 @@ void Daemon::end(const std::string& why) {
   if (ended_) return;
   ended_ = true;
   exit_status_ = 1;
-  fmt::print(stderr, "sglrun daemon: {}\n", why);
-  fflush(stderr);
+  complain(why);
 }
 
 int Daemon::run() {
@@ -243,9 +247,11 @@ void Daemon::reap() {
 }  // namespace
 
 int run_daemon(const Worker& worker) {
+  // Whoever ends the agent's process group must not end the cleaning up.
+  setpgid(0, 0);
   Result<DaemonStart> start = read_start();
   if (!start.ok()) {
-    fmt::print(stderr, "sglrun daemon: {}\n", start.status().text());
+    complain(start.status().text());
     return 1;
   }
   return Daemon(start.take(), worker).run();

@@ -86,8 +86,12 @@ bool Agent::child_ended(pid_t process, int wait_status) {
   return true;
 }
 
+void Agent::end() {
+  if (running()) ::kill(-process_, SIGTERM);
+}
+
 void Agent::kill() {
-  if (running()) ::kill(process_, SIGKILL);
+  if (running()) ::kill(-process_, SIGKILL);
 }
 
 std::string Agent::ending() const {

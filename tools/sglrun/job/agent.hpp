@@ -27,6 +27,7 @@ class Agent {
   bool running() const { return process_ > 0; }
   // Whether `process` is this one, which has then ended.
   bool child_ended(pid_t process, int wait_status);
+  void end();  // asks it to
   void kill();
 
   // "ssh ended with status 255"

@@ -104,16 +104,21 @@ bool RemoteLink::child_ended(pid_t process, int wait_status) {
 }
 
 void RemoteLink::kill() {
-  if (connection_) connection_->on_lost = nullptr;
   connection_.reset();
   state_ = State::lost;
   if (agent_) agent_->kill();
 }
 
+void RemoteLink::cancel_start() {
+  if (state_ != State::starting) return;
+  state_ = State::lost;
+  if (agent_) agent_->end();
+}
+
 void RemoteLink::lose(const std::string& why) {
   if (state_ == State::lost) return;
   state_ = State::lost;
-  if (agent_) agent_->kill();
+  if (agent_) agent_->end();
   events_.lost(why);
 }
 

@@ -40,6 +40,8 @@ class HostLink {
   // Nothing of it runs any more on this machine.
   virtual bool gone() const = 0;
   virtual void kill() = 0;
+  // It is not needed any more, if it has not begun; otherwise it is told so by a message.
+  virtual void cancel_start() {}
 
  protected:
   Events events_;
@@ -92,6 +94,7 @@ class RemoteLink final : public HostLink {
   bool child_ended(pid_t process, int wait_status) override;
   bool gone() const override { return !agent_ || !agent_->running(); }
   void kill() override;
+  void cancel_start() override;
 
  private:
   enum class State { starting, open, losing, lost };

@@ -322,6 +322,7 @@ void Job::finish_remotes() {
   message.kind = MessageKind::finish;
   for (Host& host : hosts_) {
     if (!host.link || host.link->is_local() || host.lost) continue;
+    host.link->cancel_start();
     host.done = !host.placed;
     if (host.placed) host.link->send(message);
   }
