@@ -1,79 +1,11 @@
 #!/usr/bin/env bash
 # One case of sglrun's tests: sglrun_test.sh SGLRUN RANK_PROGRAM ABORT_PROGRAM CASE
-#
-# A case fails at the first expectation that does not hold. Whatever it did,
-# afterwards no process and no file of its job may be left.
 set -u
 sglrun=$1
 rank_program=$2
 abort_program=$3
 case=$4
-
-# Processes and files of this case are told from others by this directory.
-work=$(mktemp -d "${TMPDIR:-/tmp}/sglrun-test.XXXXXX")
-mkdir "$work/tmp"
-export TMPDIR=$work/tmp SGLRUN_TEST_MARK=$work
-trap 'leftovers | xargs -r kill -KILL 2>/dev/null; rm -rf "$work"' EXIT
-shm_before=$(ls /dev/shm)
-
-fail() {
-  echo "sglrun_test: $case: $*" >&2
-  [ ! -s "$work/out" ] || sed 's/^/  out: /' "$work/out" | head -20 >&2
-  [ ! -s "$work/err" ] || sed 's/^/  err: /' "$work/err" | head -20 >&2
-  exit 1
-}
-
-# run EXPECTED_STATUS ARGUMENT...: runs sglrun, outputs in $work/out and $work/err.
-run() {
-  local expected=$1 status
-  shift
-  "$sglrun" "$@" >"$work/out" 2>"$work/err" </dev/null
-  status=$?
-  [ "$status" = "$expected" ] || fail "status $status instead of $expected from: sglrun $*"
-}
-out_is() { [ "$(cat "$work/out")" = "$1" ] || fail "output is not '$1'"; }
-sorted_out_is() { [ "$(sort "$work/out")" = "$1" ] || fail "sorted output is not '$1'"; }
-err_has() { grep -Eq -- "$1" "$work/err" || fail "standard error has no '$1'"; }
-err_is_empty() { [ ! -s "$work/err" ] || fail "standard error is not empty"; }
-
-# Processes whose environment has this case's mark, without this shell's own.
-leftovers() {
-  local file pid
-  for file in $(grep -lzsx "SGLRUN_TEST_MARK=$work" /proc/[0-9]*/environ); do
-    pid=${file#/proc/}
-    pid=${pid%/environ}
-    [ "$(cut -d' ' -f4 "/proc/$pid/stat" 2>/dev/null)" = $$ ] || [ "$pid" = $$ ] ||
-      [ ! -d "/proc/$pid" ] || [ "$pid" = "$BASHPID" ] || echo "$pid"
-  done
-}
-# Repeats a check for up to 5 seconds.
-eventually() {
-  local tries
-  for tries in $(seq 50); do
-    "$@" && return
-    sleep 0.1
-  done
-  return 1
-}
-none_left() { [ -z "$(leftovers)" ]; }
-scratch_gone() { [ -z "$(ls "$work/tmp")" ]; }
-has_lines() { [ "$(wc -l <"$1" 2>/dev/null)" -ge "$2" ] 2>/dev/null; }
-
-# start ARGUMENT...: sglrun in the background, its process in $job.
-start() {
-  # Without job control a shell's background commands ignore SIGINT.
-  set -m
-  "$sglrun" "$@" >"$work/out" 2>"$work/err" </dev/null &
-  job=$!
-  set +m
-}
-ends_with() {
-  wait "$job"
-  local status=$?
-  [ "$status" = "$1" ] || fail "status $status instead of $1"
-}
-all_ready() { eventually has_lines "$work/out" "$1" || fail "the ranks did not start"; }
-worker_of() { pgrep -P "$job"; }
+. "$(dirname "$0")/support.sh"
 
 ready_then_sleep='echo ready; exec sleep 100'
 
@@ -96,7 +28,8 @@ case_arguments() {
 }
 case_help() {
   run 0 --help
-  for option in --np --host --hostfile --map-by --bind-to --report-bindings -x --wdir --tag-output \
+  for option in --np --host --hostfile --oversubscribe --dry-run --json \
+    --launch-agent --remote-program --host-timeout --port --map-by --bind-to --report-bindings -x --wdir --tag-output \
     --output-filename --timeout --on-failure --quiet --verbose --version; do
     grep -q -- "$option" "$work/out" || fail "--help has no $option"
   done
@@ -119,16 +52,15 @@ case_usage() {
 case_hosts() {
   run 0 --host localhost sh -c 'echo $PMIX_RANK'; out_is 0
   run 0 --host "localhost:1,$(hostname):2" sh -c 'echo $PMIX_RANK'; sorted_out_is $'0\n1\n2'
-  run 2 --host elsewhere true; err_has "'elsewhere' is not this machine"
   run 2 --host localhost:x true; err_has "'x' slots"
-  run 2 -n 3 --host localhost:2 true; err_has '2 slots'
+  run 2 -n 3 --host localhost:2 true; err_has "host $(hostname) has 2 slots; .*--oversubscribe"
+  run 0 -n 3 --host localhost:2 --oversubscribe sh -c 'echo $PMIX_RANK'; sorted_out_is $'0\n1\n2'
   printf '# a comment\n\nlocalhost slots=2 # two\n' >"$work/hosts"
   run 0 --hostfile "$work/hosts" sh -c 'echo $PMIX_RANK'; sorted_out_is $'0\n1'
-  echo 'elsewhere slots=2' >"$work/hosts"
-  run 2 --hostfile "$work/hosts" true; err_has "hosts:1: host 'elsewhere'"
   echo 'localhost cpus=2' >"$work/hosts"
   run 2 --hostfile "$work/hosts" true; err_has 'cpus=2'
   run 2 --hostfile "$work/none" true; err_has 'cannot be read'
+  run 2 --host=-oProxyCommand=x true; err_has "cannot be a host's name"
 }
 case_binding() {
   local level processors='grep Cpus_allowed_list /proc/self/status | cut -f2'
@@ -358,9 +290,4 @@ case_abort_call() {
   err_has 'rank 1 on host [^ ]+ \(pid [0-9]+\) aborted the job with status 5: out of beans'
 }
 
-declare -F "case_$case" >/dev/null || fail 'no such case'
-"case_$case"
-eventually none_left || fail "processes are left: $(leftovers | xargs -r ps -o pid,args -p)"
-eventually scratch_gone || fail "files are left: $(find "$work/tmp")"
-new_shm_files=$(comm -13 <(echo "$shm_before") <(ls /dev/shm) | grep -i -e sglcoll -e sglrun)
-[ -z "$new_shm_files" ] || fail "files are left in /dev/shm: $new_shm_files"
+run_case

@@ -1,9 +1,11 @@
-// sglrun: starts the ranks of a job on this machine and serves them PMIx.
-#include "sglrun/job.hpp"
+// sglrun: starts the ranks of a job on this and other machines and serves them PMIx.
+#include "sglrun/host/daemon.hpp"
+#include "sglrun/job/job.hpp"
 #include "sglrun/options.hpp"
 #include "sglrun/supervisor.hpp"
 
 #include <cstdio>
+#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,6 +27,7 @@ void open_standard_descriptors() {
 int main(int argc, char** argv) {
   using namespace sgl::run;
   open_standard_descriptors();
+  if (argc == 2 && std::string_view(argv[1]) == kDaemonOption) return supervise(run_daemon);
   CommandLine line = read_command_line(argc, argv);
   if (!line.run) {
     fmt::print(line.exit_status == 0 ? stdout : stderr, "{}", line.text);

@@ -1,8 +1,10 @@
 #include "sglrun/options.hpp"
 
-#include "sglrun/hosts.hpp"
+#include "sglrun/hosts/allocation.hpp"
 
 #include <cstdlib>
+#include <filesystem>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 
@@ -17,6 +19,9 @@ struct Raw {
   std::vector<std::string> hosts;
   std::string hostfile;
   std::vector<std::string> environment;
+  std::string launch_agent;
+  std::string ports;
+  bool oversubscribe = false;
   std::string on_failure = "abort";
   bool quiet = false;
   bool verbose = false;
@@ -26,11 +31,15 @@ void declare(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("-n,--np", raw.ranks,
                  "ranks to start, also -np (default: the slots of the hosts, or 1)")
       ->check(CLI::Range(1, 65536));
-  app.add_option("--host", raw.hosts, "hosts as NAME[:SLOTS],...; only this machine is accepted")
+  app.add_option("--host", raw.hosts,
+                 "hosts as NAME[:SLOTS],... (default: those of the batch system's "
+                 "allocation, or this machine)")
       ->delimiter(',');
   app.add_option("--hostfile", raw.hostfile, "file with a line `NAME [slots=N]` a host");
+  app.add_flag("--oversubscribe", raw.oversubscribe, "allow more ranks than slots");
   app.add_option("--map-by", options.map_by,
-                 "where the next rank goes: slot, core, numa, l3, package or node")
+                 "where the next rank goes: node (the next host), or slot, core, numa, l3 or "
+                 "package, which fill a host first")
       ->check(CLI::IsMember({"slot", "core", "numa", "l3", "package", "node"}));
   app.add_option(
          "--bind-to", options.bind_to,
@@ -51,6 +60,18 @@ void declare(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--on-failure", raw.on_failure,
                  "when a rank fails: abort (end the job) or continue")
       ->check(CLI::IsMember({"abort", "continue"}));
+  app.add_flag("--dry-run", options.dry_run,
+               "print host and processors of each rank and start none; PROGRAM may be left out");
+  app.add_flag("--json", options.json, "print --dry-run's answer as JSON");
+  app.add_option("--launch-agent", raw.launch_agent,
+                 "command that runs another on a host, as ssh does: CMD HOST COMMAND... (default: "
+                 "ssh, without questions)");
+  app.add_option("--remote-program", options.remote_program,
+                 "path of sglrun on the other hosts (default: the same as here)");
+  app.add_option("--host-timeout", options.host_timeout_s,
+                 "a host that says nothing for SECONDS is lost (default 30)")
+      ->check(CLI::Range(0.5, 86400.0));
+  app.add_option("--port", raw.ports, "port, or range FIRST-LAST, that daemons connect to here");
   CLI::Option* quiet = app.add_flag("-q,--quiet", raw.quiet, "print no message about failed ranks");
   app.add_flag("--verbose", raw.verbose, "print each rank's start and end")->excludes(quiet);
   app.set_version_flag("--version", "sglrun " SGLRUN_VERSION);
@@ -85,36 +106,91 @@ Status settle_environment(const std::vector<std::string>& wishes, Options* optio
     if (name.empty())
       return error(SGLCOLL_ERR_ARG, "-x {}: a name must stand before the '='", wish);
     if (equals != std::string::npos) {
-      options->environment.emplace_back(name, wish.substr(equals + 1));
+      options->environment.push_back(wish);
       continue;
     }
     const char* value = std::getenv(name.c_str());
     if (!value)
       return error(SGLCOLL_ERR_ARG, "-x {}: it is not set in the environment; use -x {}=VALUE",
                    name, name);
-    options->environment.emplace_back(name, value);
+    options->environment.push_back(name + "=" + value);
   }
   return {};
 }
 
-Status settle_ranks(const Raw& raw, Options* options) {
-  int slots = 0;
-  SGL_TRY(count_local_slots(raw.hosts, raw.hostfile, &slots));
-  options->ranks = raw.ranks ? raw.ranks : std::max(slots, 1);
-  if (slots && raw.ranks > slots)
-    return error(SGLCOLL_ERR_ARG,
-                 "-n {}: the hosts given have {} slots; raise the slots or lower -n", raw.ranks,
-                 slots);
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+// The names of this machine are one host.
+Status merge_own_names(const HostList& hosts, HostList* merged) {
+  for (const Host& host : hosts)
+    SGL_TRY(add_host("--host", is_this_machine(host.name) ? local_host_name() : host.name,
+                     host.slots, merged));
   return {};
 }
 
+Status settle_layout(const Raw& raw, Options* options) {
+  HostList given, hosts;
+  SGL_TRY(add_host_words(raw.hosts, &given));
+  if (!raw.hostfile.empty()) SGL_TRY(read_hostfile(raw.hostfile, &given));
+  if (given.empty()) {
+    Result<Allocation> allocation = find_allocation(variable);
+    if (!allocation.ok())
+      return error(SGLCOLL_ERR_ARG, "{}; give the hosts by --host instead",
+                   allocation.status().text());
+    given = std::move(allocation.value().hosts);
+  }
+  SGL_TRY(merge_own_names(given, &hosts));
+  if (hosts.empty()) hosts.push_back({local_host_name(), std::max(raw.ranks, 1)});
+  int64_t slots = 0;
+  for (const Host& host : hosts) slots += host.slots;
+  if (raw.ranks == 0 && slots > kMostSlots)
+    return error(SGLCOLL_ERR_ARG, "the hosts have {} slots: give -n, at most {}", slots,
+                 kMostSlots);
+  Result<Layout> layout =
+      lay_out(hosts, raw.ranks ? raw.ranks : static_cast<int>(slots),
+              options->map_by == "node" ? HostOrder::cycle : HostOrder::fill, raw.oversubscribe);
+  if (!layout.ok()) return std::move(layout.status());
+  options->layout = layout.take();
+  return {};
+}
+
+Status settle_ports(const std::string& text, Options* options) {
+  if (text.empty()) return {};
+  size_t dash = text.find('-');
+  int first = parse_slots(text.substr(0, dash));
+  int last = dash == std::string::npos ? first : parse_slots(text.substr(dash + 1));
+  if (first < 1 || last < first || last > 65535)
+    return error(SGLCOLL_ERR_ARG, "--port {}: give a port, or FIRST-LAST, from 1 to 65535", text);
+  options->first_port = first;
+  options->last_port = last;
+  return {};
+}
+
+Status settle_remote(const Raw& raw, Options* options) {
+  std::istringstream words(raw.launch_agent);
+  for (std::string word; words >> word;) options->launch_agent.push_back(word);
+  if (options->launch_agent.empty())
+    options->launch_agent = {"ssh", "-T", "-x", "-o", "BatchMode=yes"};
+  std::error_code failure;
+  if (options->remote_program.empty())
+    options->remote_program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  return settle_ports(raw.ports, options);
+}
+
 Status settle(const Raw& raw, Options* options) {
-  SGL_TRY(settle_ranks(raw, options));
+  SGL_TRY(settle_layout(raw, options));
+  SGL_TRY(settle_remote(raw, options));
   SGL_TRY(settle_environment(raw.environment, options));
   options->on_failure = raw.on_failure == "continue" ? OnFailure::keep_going : OnFailure::abort;
   if (raw.quiet) options->verbosity = Verbosity::quiet;
   if (raw.verbose) options->verbosity = Verbosity::verbose;
-  if (options->command.empty()) return error(SGLCOLL_ERR_ARG, "no program to run was given");
+  if (options->json && !options->dry_run)
+    return error(SGLCOLL_ERR_ARG, "--json: only --dry-run has an answer to print as JSON");
+  if (options->command.empty() && !options->dry_run)
+    return error(SGLCOLL_ERR_ARG, "no program to run was given");
   return {};
 }
 
@@ -130,7 +206,7 @@ CommandLine usage_error(const std::string& text) {
 CommandLine read_command_line(int argc, char** argv) {
   CLI::App app(
       "sglrun [OPTION...] PROGRAM [ARGUMENT...]\nStarts the ranks of a parallel program on this "
-      "machine.",
+      "and other machines.",
       "sglrun");
   CommandLine line;
   Raw raw;

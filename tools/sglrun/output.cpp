@@ -72,8 +72,8 @@ void Sink::on_writable() {
   if (on_drained) on_drained();
 }
 
-RankStream::RankStream(EventLoop* loop, int fd, std::string tag, Sink* sink)
-    : loop_(loop), fd_(fd), tag_(std::move(tag)), sink_(sink) {
+RankStream::RankStream(EventLoop* loop, int fd, std::string tag, LineTarget* target)
+    : loop_(loop), fd_(fd), tag_(std::move(tag)), target_(target) {
   resume();
 }
 
@@ -115,15 +115,15 @@ void RankStream::on_readable() {
   kept_.erase(0, whole);
 
   // As at the end of a shell's pipe: whoever writes on gets SIGPIPE.
-  if (ended || sink_->broken())
+  if (ended || target_->broken())
     close_pipe();
-  else if (sink_->full())
+  else if (target_->full())
     pause();
 }
 
 void RankStream::hand_over(std::string_view lines) {
   if (lines.empty()) return;
-  if (tag_.empty()) return sink_->write(this, lines);
+  if (tag_.empty()) return target_->write(lines);
   tagged_.clear();
   while (!lines.empty()) {
     if (!mid_line_) tagged_ += tag_;
@@ -133,7 +133,7 @@ void RankStream::hand_over(std::string_view lines) {
     tagged_ += lines.substr(0, length);
     lines.remove_prefix(length);
   }
-  sink_->write(this, tagged_);
+  target_->write(tagged_);
 }
 
 }  // namespace sgl::run

@@ -22,8 +22,8 @@ class Sink {
   void write(const void* writer, std::string_view text);
 
   // More is kept than should be: do not write until on_drained is called.
-  bool full() const { return pending_.size() - pending_start_ >= kFullBytes; }
-  bool empty() const { return pending_.size() == pending_start_; }
+  bool full() const { return pending_.size() - pending_start_ >= kFullBytes && !broken_; }
+  bool empty() const { return broken_ || pending_.size() == pending_start_; }
   // The reader has gone; what is written is dropped.
   bool broken() const { return broken_; }
   std::function<void()> on_drained;
@@ -45,29 +45,40 @@ class Sink {
   size_t pending_start_ = 0;
 };
 
-// One output of one rank: reads its pipe and hands whole lines to a sink.
+// Where the lines of a stream go.
+class LineTarget {
+ public:
+  virtual ~LineTarget() = default;
+  virtual void write(std::string_view lines) = 0;
+  // Do not write until the stream is resumed.
+  virtual bool full() const = 0;
+  // Nobody reads them any more.
+  virtual bool broken() const = 0;
+};
+
+// One output of one rank: reads its pipe and hands whole lines to a target.
 class RankStream {
  public:
   // Owns fd, the non-blocking read end. `tag` starts each line.
-  RankStream(EventLoop* loop, int fd, std::string tag, Sink* sink);
+  RankStream(EventLoop* loop, int fd, std::string tag, LineTarget* target);
   ~RankStream();
   RankStream(const RankStream&) = delete;
   RankStream& operator=(const RankStream&) = delete;
 
   bool closed() const { return fd_ < 0; }
-  // Goes on reading after the sink was full.
+  // Goes on reading after the target was full.
   void resume();
+  void close_pipe();
 
  private:
   void on_readable();
   void hand_over(std::string_view lines);
   void pause();
-  void close_pipe();
 
   EventLoop* loop_;
   int fd_;
   std::string tag_;
-  Sink* sink_;
+  LineTarget* target_;
   bool reading_ = false;
   bool mid_line_ = false;
   std::string kept_;    // read, not handed over: the start of a line

@@ -1,7 +1,6 @@
-#include "sglrun/children.hpp"
+#include "sglrun/host/children.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -121,10 +120,8 @@ pid_t start_rank(const RankStart& start, StartFailure* failure) {
   return -1;
 }
 
-std::string find_program_file(const std::string& name) {
+std::string find_program_file(const std::string& name, const std::string& directories) {
   if (name.find('/') != std::string::npos) return name;
-  const char* path = std::getenv("PATH");
-  std::string directories = path ? path : "/usr/local/bin:/usr/bin:/bin";
   for (size_t start = 0; start <= directories.size();) {
     size_t end = std::min(directories.find(':', start), directories.size());
     std::string directory = directories.substr(start, end - start);

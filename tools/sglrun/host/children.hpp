@@ -36,8 +36,8 @@ struct StartFailure {
 // says why in *failure.
 pid_t start_rank(const RankStart& start, StartFailure* failure);
 
-// The path of the program that `name` stands for, by $PATH unless it has a slash;
-// empty when there is none.
-std::string find_program_file(const std::string& name);
+// The path of the program that `name` stands for, by the folders of `path` ("/bin:/usr/bin")
+// unless it has a slash; empty when there is none.
+std::string find_program_file(const std::string& name, const std::string& path);
 
 }  // namespace sgl::run
