@@ -1,0 +1,47 @@
+// By which path the receiver takes an offer, within one node.
+#include "executor/lowering.hpp"
+#include "transport/shm/shm.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sgl::test {
+namespace {
+
+Path choice(bool processor_each, Collective collective, const Layout& layout) {
+  const TransportLimits limits = shm_limits(2, processor_each, true, true);
+  std::byte here, there;
+  return bulk_path(limits, collective, {&here, &layout, 0, layout.size()},
+                   {&there, &layout, 0, layout.size()}, true);
+}
+
+Layout blocks(int64_t bytes, int64_t block) {
+  return Layout::loop(bytes / block, 2 * block, Layout::run(0, block));
+}
+
+TEST(PathOnNode, with_a_processor_each_transfers_up_to_a_mebibyte_are_pushed) {
+  EXPECT_EQ(choice(true, Collective::allgather, Layout::run(0, (1 << 20) - 1)), Path::push);
+  EXPECT_EQ(choice(true, Collective::allgather, Layout::run(0, 1 << 20)), Path::read_lists);
+  EXPECT_EQ(choice(true, Collective::allgather, blocks(4 << 20, 8 << 10)), Path::push);
+  EXPECT_EQ(choice(true, Collective::allgather, blocks(4 << 20, 16 << 10)), Path::read_lists);
+}
+
+TEST(PathOnNode, of_a_rooted_collective_all_are_pushed) {
+  EXPECT_EQ(choice(true, Collective::bcast, Layout::run(0, 64 << 20)), Path::push);
+  EXPECT_EQ(choice(true, Collective::gatherv, Layout::run(0, 64 << 20)), Path::push);
+}
+
+TEST(PathOnNode, operands_of_more_than_a_piece_are_read) {
+  EXPECT_EQ(choice(true, Collective::allreduce, Layout::run(0, kOperandPieceBytes - 1)),
+            Path::push);
+  EXPECT_EQ(choice(true, Collective::allreduce, Layout::run(0, kOperandPieceBytes)),
+            Path::read_lists);
+}
+
+TEST(PathOnNode, ranks_that_share_processors_read_what_has_long_runs) {
+  EXPECT_EQ(choice(false, Collective::allgather, Layout::run(0, 32 << 10)), Path::read_lists);
+  EXPECT_EQ(choice(false, Collective::bcast, blocks(64 << 10, 4 << 10)), Path::read_lists);
+  EXPECT_EQ(choice(false, Collective::bcast, blocks(64 << 10, 2 << 10)), Path::push);
+}
+
+}  // namespace
+}  // namespace sgl::test
