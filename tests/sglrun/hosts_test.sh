@@ -69,11 +69,10 @@ case_meet() {
   over 0 a:2,b:2 "$rank_program" meet
   over 0 a:1,b:2,c:1 --map-by node "$rank_program" meet-again
   over 0 a:2,b:1 "$rank_program" unequal
-  over 0 a:2,b:2 "$rank_program" report
 }
 case_lost_rank() {
   local scenario
-  for scenario in killed killed-in-barrier; do
+  for scenario in killed killed-in-allgather; do
     over 137 a:2,b:1 --on-failure=continue "$rank_program" $scenario
     err_has 'rank 2 on host b'
     ! grep -q rank_program: "$work/err" || fail "a survivor was not content"
