@@ -85,8 +85,8 @@ void check_resolve(const std::vector<std::string>& host_of) {
     for (const std::string& other : host_of) expected += other == host;
     pmix_status_t status = PMIx_Resolve_peers(host.c_str(), self.nspace, &procs, &count);
     if (status != PMIX_SUCCESS || count != expected)
-      fail("PMIx_Resolve_peers of " + host + " gives " + std::to_string(count) + " ranks: " +
-           PMIx_Error_string(status));
+      fail("PMIx_Resolve_peers of " + host + " gives " + std::to_string(count) +
+           " ranks: " + PMIx_Error_string(status));
     PMIX_PROC_FREE(procs, count);
   }
 }

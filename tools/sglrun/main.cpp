@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 namespace {
@@ -22,12 +23,21 @@ void open_standard_descriptors() {
   if (fd >= 3) close(fd);
 }
 
+// What a daemon was started by (a shell's background, say) may ignore them; its ranks must
+// not, since those signals come from the user.
+void restore_signals() {
+  for (int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) signal(number, SIG_DFL);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace sgl::run;
   open_standard_descriptors();
-  if (argc == 2 && std::string_view(argv[1]) == kDaemonOption) return supervise(run_daemon);
+  if (argc == 2 && std::string_view(argv[1]) == kDaemonOption) {
+    restore_signals();
+    return supervise(run_daemon);
+  }
   CommandLine line = read_command_line(argc, argv);
   if (!line.run) {
     fmt::print(line.exit_status == 0 ? stdout : stderr, "{}", line.text);
