@@ -175,11 +175,13 @@ TEST(Wire, RefusesWhatItDidNotWrite) {
   EXPECT_EQ(read.status().code(), SGLCOLL_ERR_ARG);
 }
 
-// The bytes of small numbers: the version, then each number zigzag-coded.
+// The bytes of numbers: the version, then each number zigzag-coded.
 std::vector<std::byte> coded(const Numbers& numbers) {
   std::vector<std::byte> bytes = {std::byte{1}};
   for (int64_t number : numbers) {
-    bytes.push_back(static_cast<std::byte>(number < 0 ? -2 * number - 1 : 2 * number));
+    uint64_t rest = static_cast<uint64_t>(number) * 2 ^ static_cast<uint64_t>(number >> 63);
+    for (; rest > 0x7f; rest >>= 7) bytes.push_back(static_cast<std::byte>(rest | 0x80));
+    bytes.push_back(static_cast<std::byte>(rest));
   }
   return bytes;
 }
