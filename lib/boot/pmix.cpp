@@ -26,6 +26,7 @@ struct ProcessEvents {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<int> failed_ranks;  // in the order reported, each once
+  std::atomic<size_t> failed{0};  // their number, for those who poll without the mutex
 };
 
 // How much later than a fence's end the news of the death that ended it may come.
@@ -42,6 +43,7 @@ void note_failed_rank(int rank) {
   std::lock_guard guard(events.mutex);
   if (std::count(events.failed_ranks.begin(), events.failed_ranks.end(), rank)) return;
   events.failed_ranks.push_back(rank);
+  events.failed.store(events.failed_ranks.size(), std::memory_order_release);
   events.changed.notify_all();
 }
 
@@ -195,7 +197,7 @@ class PmixBoot final : public Boot {
 
   pmix_proc_t self_;
   bool left_ = false;
-  size_t failures_polled_ = 0;  // guarded by the events' mutex
+  std::atomic<size_t> failures_polled_{0};  // changes under the events' mutex
 };
 
 Status PmixBoot::fence() {
@@ -275,6 +277,7 @@ Status PmixBoot::read_contribution(const std::string& key, int from, std::span<s
 
 std::optional<int> PmixBoot::poll_failed_rank() {
   ProcessEvents& events = process_events();
+  if (failures_polled_ == events.failed.load(std::memory_order_acquire)) return std::nullopt;
   std::lock_guard guard(events.mutex);
   if (failures_polled_ == events.failed_ranks.size()) return std::nullopt;
   return events.failed_ranks[failures_polled_++];

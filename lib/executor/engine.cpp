@@ -58,6 +58,9 @@ Engine::Pause Engine::wait_turn(int64_t* idle_since) {
     *idle_since = 0;
     return Pause::none;
   }
+  // A look at the clock costs as much as one for messages.
+  constexpr uint32_t kTurnsPerLook = 16;
+  if (*idle_since != 0 && spinning_ && ++spins_ % kTurnsPerLook != 0) return Pause::spin;
   const int64_t now = now_ns();
   // Other threads make progress too, and a wait may begin long after the last of it.
   if (*idle_since == 0 || moves_ != moves_seen_) {
@@ -65,7 +68,8 @@ Engine::Pause Engine::wait_turn(int64_t* idle_since) {
     moves_seen_ = moves_;
   }
   if (*idle_since == 0) *idle_since = now;
-  if (now - *idle_since < options_.spin_ns) return Pause::spin;
+  spinning_ = now - *idle_since < options_.spin_ns;
+  if (spinning_) return Pause::spin;
   check_timeout(now);
   return now - *idle_since < 4 * options_.spin_ns || !transport_ ? Pause::yield : Pause::sleep;
 }

@@ -140,6 +140,8 @@ class Engine final : private TransportSink {
   uint64_t moves_ = 0;       // calls of progress() in which something happened
   uint64_t moves_seen_ = 0;  // when last_progress_ns_ was set
   int64_t last_progress_ns_ = 0;
+  bool spinning_ = false;  // as of the last look at the clock in wait_turn()
+  uint32_t spins_ = 0;
 };
 
 }  // namespace sgl

@@ -214,7 +214,10 @@ template <class Direction>
 void move_view(const View& view, std::byte* packed) {
   if (view.length == 0) return;
   const LayoutNode& node = view.layout->node();
-  // The way through the tree costs as much as moving some kilobytes: short for the plainest layout.
+  // The way through the tree costs as much as moving some kilobytes: short for the plainest layouts.
+  if (node.kind == LayoutKind::run) {
+    return Direction::run(view.base + node.offset + view.offset, packed, view.length);
+  }
   if (is_loop_of_runs(node) && view.length == node.size) {
     return Direction::grid(view.base + node.offset, packed, row_of(node, node.count));
   }

@@ -28,14 +28,12 @@ Result<Liveness> Liveness::create() {
   return liveness;
 }
 
-Status Liveness::watch(int index, pid_t pid, OwnedFd connection, OwnedFd* watched) {
-  *watched = pid > 0 ? open_pidfd(pid) : OwnedFd();
-  if (!watched->valid()) *watched = std::move(connection);
+Status Liveness::watch(int index, const OwnedFd& process) {
   epoll_event event = {};
   event.events = EPOLLIN | EPOLLRDHUP;
   event.data.u32 = static_cast<uint32_t>(index);
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, watched->get(), &event) != 0)
-    return error(SGLCOLL_ERR_SYSTEM, "process {} cannot be watched: {}", pid, strerror(errno));
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, process.get(), &event) != 0)
+    return error(SGLCOLL_ERR_SYSTEM, "a process cannot be watched: {}", strerror(errno));
   return {};
 }
 

@@ -14,10 +14,9 @@ class Liveness {
  public:
   static Result<Liveness> create();
 
-  // Watches a process through its pidfd or, where the kernel or a filter has none,
-  // through a connected socket that closes when it dies; takes `connection` over and
-  // closes it if it is not needed. `index` is what dead() returns.
-  Status watch(int index, pid_t pid, OwnedFd connection, OwnedFd* watched);
+  // Watches a process through its pidfd or, where the kernel or a filter has none, through
+  // a connected socket that closes when it dies. `index` is what dead() returns.
+  Status watch(int index, const OwnedFd& process);
   void forget(const OwnedFd& watched);
 
   // Indices of watched processes that have ended, at most indices.size() of them; does

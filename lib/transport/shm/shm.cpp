@@ -16,6 +16,7 @@
 
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace sgl {
@@ -33,6 +34,7 @@ class ShmSetup {
   Status prepare();
   Status connect();
   Status add_peer(size_t index, FdParcel& parcel);
+  Status watch_peers();
   void probe(ShmVerdict* verdict);
   Status choose_paths(std::span<const ShmVerdict> verdicts);
   template <class Entry>
@@ -131,7 +133,7 @@ Status ShmSetup::connect() {
     peer.outbound = RingProducer(peer.segment.channel(static_cast<int>(self)),
                                  ring_geometry(static_cast<int>(node.size())));
   }
-  return {};
+  return watch_peers();
 }
 
 Status ShmSetup::add_peer(size_t index, FdParcel& parcel) {
@@ -151,11 +153,32 @@ Status ShmSetup::add_peer(size_t index, FdParcel& parcel) {
     peer.arena_base = card.arena_base;
   }
   int place = static_cast<int>(parts_.peers.size());
-  SGL_TRY(parts_.liveness.watch(place, peer.pid, std::move(parcel.connection), &peer.watched));
+  if (peer.pid > 0) peer.watched = open_pidfd(peer.pid);
+  peer.connection = std::move(parcel.connection);
   parts_.peer_of_rank[static_cast<size_t>(peer.rank)] = place;
   parts_.inbound.emplace_back(parts_.segment.channel(static_cast<int>(index)),
                               ring_geometry(node_size));
   parts_.peers.push_back(std::move(peer));
+  return {};
+}
+
+// A peer may have to watch by the connection where this rank need not: then both keep it.
+Status ShmSetup::watch_peers() {
+  for (const ShmPeer& peer : parts_.peers) {
+    const char by_connection = !peer.watched.valid();
+    send(peer.connection.get(), &by_connection, 1, MSG_NOSIGNAL);
+  }
+  for (size_t i = 0; i < parts_.peers.size(); ++i) {
+    ShmPeer& peer = parts_.peers[i];
+    char by_connection = 0;  // a peer that has failed says so in the exchange that follows
+    recv(peer.connection.get(), &by_connection, 1, 0);
+    if (!peer.watched.valid()) {
+      peer.watched = std::move(peer.connection);
+    } else if (!by_connection) {
+      peer.connection.reset();
+    }
+    SGL_TRY(parts_.liveness.watch(static_cast<int>(i), peer.watched));
+  }
   return {};
 }
 

@@ -22,7 +22,8 @@ struct ShmPeer {
   SharedSegment segment;
   OwnedFd bell;
   RingProducer outbound;  // in its segment
-  OwnedFd watched;        // by Liveness
+  OwnedFd watched;        // by Liveness: its pidfd, or the connection
+  OwnedFd connection;     // open while one of the two watches the other by it
   OwnedFd arena_fd;
   uint64_t arena_bytes = 0;
   uint64_t arena_base = 0;  // address in its process

@@ -19,11 +19,12 @@ MessageHeader header_of(uint32_t sequence) {
   return {1, sequence, 0, 0, 0};
 }
 
-// The last rank dies; the others sleep until they are told.
-void survivors_hear_of(int ranks, bool with_pidfd) {
+// The last rank dies; the others sleep until they are told. Those below `without_pidfd` have no
+// pidfds.
+void survivors_hear_of(int ranks, int without_pidfd) {
   int victim = ranks - 1;
   ProcessReport report = run_processes(ranks, [&](int rank, const Allgather& allgather) {
-    if (!with_pidfd) {
+    if (rank < without_pidfd) {
       ASSERT_TRUE(deny_system_call(SYS_pidfd_open, ENOSYS));
     }
     auto transport = open_shm(rank, ranks, allgather);
@@ -55,11 +56,17 @@ void survivors_hear_of(int ranks, bool with_pidfd) {
 }
 
 TEST(ShmFailure, killed_peer_is_reported_once) {
-  for (int ranks : {2, 3, 5, 8}) survivors_hear_of(ranks, true);
+  for (int ranks : {2, 3, 5, 8}) survivors_hear_of(ranks, 0);
 }
 
 TEST(ShmFailure, killed_peer_is_reported_where_there_are_no_pidfds) {
-  survivors_hear_of(3, false);
+  survivors_hear_of(3, 3);
+}
+
+// As under a debugging tool that one rank alone runs in.
+TEST(ShmFailure, killed_peer_is_reported_where_one_rank_has_no_pidfds) {
+  survivors_hear_of(3, 1);
+  survivors_hear_of(4, 2);
 }
 
 TEST(ShmFailure, what_a_dead_peer_sent_still_counts) {
