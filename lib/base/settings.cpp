@@ -158,11 +158,33 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-const Setting& nearest_setting(std::string_view name) {
-  return *std::min_element(std::begin(kSettings), std::end(kSettings),
-                           [&](const Setting& a, const Setting& b) {
-                             return edit_distance(a.name, name) < edit_distance(b.name, name);
-                           });
+constexpr std::string_view kPrefix = "SGLCOLL_";
+
+// Of the scripts and tests of the library's tree, which may run programs that use it.
+bool is_of_the_tree(std::string_view name) {
+  return name.starts_with("SGLCOLL_VM_") || name == "SGLCOLL_PRESET" || name == "SGLCOLL_CI";
+}
+
+// The setting that the name is most likely meant for, or null when none is near: what follows
+// the prefix may be wrong in a third of its letters, or be the beginning of one name only.
+const Setting* nearest_setting(std::string_view name) {
+  auto ending = [](std::string_view full) { return full.substr(kPrefix.size()); };
+  const Setting* nearest = nullptr;
+  const Setting* longer = nullptr;
+  size_t least = ending(name).size() / 3 + 1;
+  int begin_so = 0;
+  for (const Setting& setting : kSettings) {
+    const size_t distance = edit_distance(ending(setting.name), ending(name));
+    if (distance < least) {
+      least = distance;
+      nearest = &setting;
+    }
+    if (!ending(name).empty() && std::string_view(setting.name).starts_with(name)) {
+      longer = &setting;
+      ++begin_so;
+    }
+  }
+  return nearest || begin_so != 1 ? nearest : longer;
 }
 
 // The environment's value when it is of the right form, else the default.
@@ -243,16 +265,18 @@ bool parse_bytes(std::string_view text, int64_t* bytes) {
 }
 
 Status check_settings(std::vector<std::string>* warnings) {
-  constexpr std::string_view kPrefix = "SGLCOLL_";
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
     size_t equals = text.find('=');
     if (!text.starts_with(kPrefix) || equals == std::string_view::npos) continue;
     std::string_view name = text.substr(0, equals), value = text.substr(equals + 1);
+    if (is_of_the_tree(name)) continue;
     const Setting* setting = find_setting(name);
     if (!setting) {
-      warnings->push_back(fmt::format("{} is not a variable of this library; nearest is {}", name,
-                                      nearest_setting(name).name));
+      const Setting* nearest = nearest_setting(name);
+      warnings->push_back(fmt::format("{} is not a variable of this library{}{}", name,
+                                      nearest ? "; nearest is " : "",
+                                      nearest ? nearest->name : ""));
       continue;
     }
     if (const char* wanted = wanted_form(*setting, value))
