@@ -11,18 +11,12 @@ bool packs(const TransportLimits& limits) {
 }
 
 // Transfers of fewer bytes go in messages.
-int64_t push_below(const TransportLimits& limits, Collective collective) {
-  switch (collective) {
-    case Collective::bcast:
-    case Collective::gather:
-    case Collective::gatherv:
-    case Collective::scatter:
-    case Collective::scatterv:
-      return limits.push_rooted_below_bytes;
-    case Collective::reduce:
-    case Collective::allreduce:
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_block:
+int64_t push_below(const TransportLimits& limits, Flow flow) {
+  switch (flow) {
+    case Flow::rooted:
+    case Flow::operand:
+      return limits.push_alone_below_bytes;
+    case Flow::many_operands:
       // Longer operands are read piece by piece, and never leave the cache.
       return std::min(limits.push_below_bytes, kOperandPieceBytes);
     default:
@@ -49,9 +43,27 @@ bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool map
          layout.size() / layout.run_count() >= limits.bulk_min_run_bytes;
 }
 
-Path bulk_path(const TransportLimits& limits, Collective collective, const View& local,
-               const View& remote, bool reachable) {
-  if (local.length < push_below(limits, collective)) return Path::push;
+Flow flow_of(const Problem& problem, std::string_view algorithm) {
+  switch (problem.collective) {
+    case Collective::bcast:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv:
+      return Flow::rooted;
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block:
+      return problem.size > 2 && algorithm == "direct" ? Flow::many_operands : Flow::operand;
+    default:
+      return Flow::exchange;
+  }
+}
+
+Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, const View& remote,
+               bool reachable) {
+  if (local.length < push_below(limits, flow)) return Path::push;
   const bool long_here = runs_are_long(limits, *local.layout, false);
   const bool long_there = runs_are_long(limits, *remote.layout, false);
   // Short runs on both sides are copied twice in any case, for which messages are as good.

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace sgl {
 
@@ -31,10 +32,19 @@ bool fits_in_message(const TransportLimits& limits, std::optional<int64_t> eager
 // load instructions, for which no run is too short.
 bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool mappable);
 
+// What the two ends of a transfer have to do besides it.
+enum class Flow : uint8_t {
+  exchange,       // as much in the other direction
+  rooted,         // nothing: the bytes go from the root or to it
+  operand,        // the bytes are combined with the receiver's own, from where they arrive
+  many_operands,  // the same with those of several peers at a time
+};
+Flow flow_of(const Problem& problem, std::string_view algorithm);
+
 // The receiver's choice for an offer whose layout it knows and whose memory it cannot map.
 // `local` is where the bytes go, `remote` where they are; reachable: in bulk.
-Path bulk_path(const TransportLimits& limits, Collective collective, const View& local,
-               const View& remote, bool reachable);
+Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, const View& remote,
+               bool reachable);
 
 // Whether the receiver needs to know the layout of the memory that a sender offers.
 bool worth_describing(const TransportLimits& limits, const Layout& layout, bool mappable);

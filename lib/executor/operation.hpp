@@ -240,7 +240,10 @@ class Operation {
   View operand_part(const PlanOperand& operand, int64_t from, int64_t bytes) const;
   void reduce_part(const PlanStep& step, int64_t from, int64_t bytes);
   bool worth_streaming(const Edge& edge) const;
+  int64_t element_bytes() const;  // of a reduction, else 1
   int64_t piece_bytes() const;
+  bool reduces_fragments(const Edge& edge) const;
+  void reduce_fragment(int edge, std::span<const std::byte> payload);
   View piece_place(int edge, int64_t piece, int64_t bytes) const;
   void begin_stream(int edge, Path path);
   bool stream(int edge);

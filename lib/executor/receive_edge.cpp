@@ -51,11 +51,18 @@ void Operation::take_fragment(int edge, std::span<const std::byte> payload) {
   if (state.phase != EdgePhase::receiving || bytes > planned.slice.length - state.moved)
     return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL,
                                  "a fragment of {} bytes came that was not asked for", bytes));
-  unpack_to(view(planned.slice).part(state.moved, bytes), payload.data());
-  state.moved += bytes;
   engine_.counters().bytes_received += payload.size();
   engine_.counters().bytes_packed += payload.size();
-  if (state.moved == planned.slice.length) data_landed(edge);
+  const bool lands = !reduces_fragments(planned);
+  if (lands)
+    unpack_to(view(planned.slice).part(state.moved, bytes), payload.data());
+  else
+    reduce_fragment(edge, payload);
+  state.moved += bytes;
+  if (state.moved < planned.slice.length) return;
+  if (lands) return data_landed(edge);
+  state.phase = EdgePhase::available;
+  try_reduce(planned.step);
 }
 
 bool Operation::remote_layout_known(int edge) {
@@ -91,8 +98,8 @@ void Operation::take_offer(int edge) {
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
   const View here = view(plan_->edges[edge].slice);
-  const Path path = bulk_path(way.limits(), plan_->problem.collective, here, remote_view(edge),
-                              way.reachable(state.offer.memory));
+  const Path path = bulk_path(way.limits(), flow_of(plan_->problem, plan_->algorithm), here,
+                              remote_view(edge), way.reachable(state.offer.memory));
   switch (path) {
     case Path::read_lists:
     case Path::read:

@@ -99,9 +99,28 @@ void Operation::reduce_part(const PlanStep& step, int64_t from, int64_t bytes) {
 
 // ---- Operands that come in pieces
 
+int64_t Operation::element_bytes() const {
+  return reduction_.basic ? basic_info(*reduction_.basic).size : 1;
+}
+
 int64_t Operation::piece_bytes() const {
-  const int64_t element = reduction_.basic ? basic_info(*reduction_.basic).size : 1;
-  return kOperandPieceBytes / element * element;
+  return kOperandPieceBytes / element_bytes() * element_bytes();
+}
+
+// The others would have to wait for this operand, piece by piece.
+bool Operation::reduces_fragments(const Edge& edge) const {
+  return edge.operand >= 0 && !reduction_.user() && plan_->steps[edge.step].edge_count == 1;
+}
+
+// Where the fragment lies: it lands nowhere.
+void Operation::reduce_fragment(int edge, std::span<const std::byte> payload) {
+  EdgeState& state = edges_[edge];
+  const Edge& planned = plan_->edges[edge];
+  const auto bytes = static_cast<int64_t>(payload.size());
+  auto* start = const_cast<std::byte*>(payload.data());
+  state.in_place = {start - state.moved, &packed_[edge], 0, planned.slice.length};
+  reduce_part(plan_->steps[planned.step], state.moved, bytes);
+  reduced_[planned.step] += bytes;
 }
 
 bool Operation::worth_streaming(const Edge& edge) const {

@@ -128,7 +128,9 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
 bool Operation::push(int edge) {
   EdgeState& state = edges_[edge];
   View source = view(plan_->edges[edge].slice);
-  const int64_t most = transport(edge).limits().max_message_bytes;
+  // Whole elements, so that a receiver can reduce what it has got.
+  const int64_t element = element_bytes();
+  const int64_t most = transport(edge).limits().max_message_bytes / element * element;
   while (state.moved < source.length) {
     View piece = source.part(state.moved, std::min(most, source.length - state.moved));
     if (send(edge, MessageKind::fragment, &piece, piece.length) != Post::done) return false;

@@ -146,7 +146,7 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
   if (!reachable || !worth_describing(limits, layout, mappable) || !can_announce(layout))
     return Path::push;
   if (mappable) return Path::map;
-  return bulk_path(limits, query_.problem.collective, target.view, source.view, reachable);
+  return bulk_path(limits, flow_, target.view, source.view, reachable);
 }
 
 bool EdgeModel::can_announce(const Layout& layout) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -39,7 +40,8 @@ struct Transfer {
 // Equal edges are compiled once; a loop over a million of them costs a hash each.
 class EdgeModel {
  public:
-  explicit EdgeModel(const PlanQuery& query) : query_(query) {}
+  EdgeModel(const PlanQuery& query, std::string_view algorithm)
+      : query_(query), flow_(flow_of(query.problem, algorithm)) {}
 
   // An index into transfers(). `mine` and `theirs` are of equal length.
   int move(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs);
@@ -78,6 +80,7 @@ class EdgeModel {
   void predict(const EdgeEnd& source, const EdgeEnd& target, Transfer* transfer) const;
 
   const PlanQuery& query_;
+  Flow flow_;
   std::vector<Transfer> transfers_;
   std::unordered_map<Key, int, KeyHash> known_;
   std::unordered_map<uint64_t, bool> announceable_;  // by layout hash

@@ -38,7 +38,7 @@ class Walker {
       : query_(query),
         schedule_(builder.build(query.problem)),
         peers_(query, builder),
-        edges_(query) {
+        edges_(query, builder.name) {
     mine_ = query.buffers(query.problem.rank);
     summary_.rounds = schedule_.rounds;
     for (int64_t bytes : schedule_.temp_bytes) summary_.temp_bytes += bytes;

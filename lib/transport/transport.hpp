@@ -60,8 +60,8 @@ struct TransportLimits {
   int64_t bulk_min_run_bytes = 0;
   // Shorter transfers are faster in messages, of which both ends copy a part at the same time.
   int64_t push_below_bytes = 0;
-  // The same for a rooted collective's, in which the sender has nothing else to do.
-  int64_t push_rooted_below_bytes = 0;
+  // The same where the sender has nothing else to do, or the receiver reduces what has come.
+  int64_t push_alone_below_bytes = 0;
 };
 
 // Completion of a posted batch.

@@ -7,10 +7,13 @@
 namespace sgl::test {
 namespace {
 
-Path choice(bool processor_each, Collective collective, const Layout& layout) {
-  const TransportLimits limits = shm_limits(2, processor_each, true, true);
+Path choice(bool processor_each, Collective collective, const Layout& layout, int ranks = 2) {
+  const TransportLimits limits = shm_limits(ranks, processor_each, true, true);
+  Problem problem;
+  problem.collective = collective;
+  problem.size = ranks;
   std::byte here, there;
-  return bulk_path(limits, collective, {&here, &layout, 0, layout.size()},
+  return bulk_path(limits, flow_of(problem, "direct"), {&here, &layout, 0, layout.size()},
                    {&there, &layout, 0, layout.size()}, true);
 }
 
@@ -30,11 +33,12 @@ TEST(PathOnNode, of_a_rooted_collective_all_are_pushed) {
   EXPECT_EQ(choice(true, Collective::gatherv, Layout::run(0, 64 << 20)), Path::push);
 }
 
-TEST(PathOnNode, operands_of_more_than_a_piece_are_read) {
-  EXPECT_EQ(choice(true, Collective::allreduce, Layout::run(0, kOperandPieceBytes - 1)),
-            Path::push);
-  EXPECT_EQ(choice(true, Collective::allreduce, Layout::run(0, kOperandPieceBytes)),
-            Path::read_lists);
+TEST(PathOnNode, several_operands_of_more_than_a_piece_are_read) {
+  const Layout piece = Layout::run(0, kOperandPieceBytes);
+  const Layout less = Layout::run(0, kOperandPieceBytes - 1);
+  EXPECT_EQ(choice(true, Collective::allreduce, less, 3), Path::push);
+  EXPECT_EQ(choice(true, Collective::allreduce, piece, 3), Path::read_lists);
+  EXPECT_EQ(choice(true, Collective::allreduce, Layout::run(0, 64 << 20), 2), Path::push);
 }
 
 TEST(PathOnNode, ranks_that_share_processors_read_what_has_long_runs) {

@@ -57,7 +57,7 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
   if (can_map && can_read && processor_each) {
     limits.bulk_min_run_bytes = kBulkMinRunBytesEach;
     limits.push_below_bytes = kPushBelowBytes;
-    limits.push_rooted_below_bytes = INT64_MAX;
+    limits.push_alone_below_bytes = INT64_MAX;
   }
   return limits;
 }
