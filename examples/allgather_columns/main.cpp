@@ -3,9 +3,10 @@
 #include <sglcoll/sglcoll.hpp>
 
 #include <cstdio>
+#include <exception>
 #include <vector>
 
-int main() {
+int main() try {
   sglcoll::World world;
   const int64_t rows = 1000, columns = world.size();
   auto column = sglcoll::Datatype::vector(rows, 1, columns, SGLCOLL_DOUBLE);
@@ -20,4 +21,8 @@ int main() {
     if (matrix[static_cast<size_t>(i)] != static_cast<double>(i % columns)) return 1;
   if (world.rank() == 0)
     std::printf("%d columns of %lld rows: right\n", world.size(), static_cast<long long>(rows));
+  return 0;
+} catch (const std::exception& failure) {
+  std::fprintf(stderr, "allgather_columns: %s\n", failure.what());
+  return 1;
 }

@@ -181,17 +181,25 @@ struct ConstBuffer {
         type(basic_type_of<std::ranges::range_value_t<R>>()) {}
 };
 
+template <class R>
+concept WritableRange = std::ranges::contiguous_range<R> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
 struct Buffer {
   void* address = nullptr;
   int64_t count = 0;
   sglcoll_type type = nullptr;
   Buffer(void* at, int64_t elements, sglcoll_type of) : address(at), count(elements), type(of) {}
-  template <std::ranges::contiguous_range R>
-  requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>) Buffer(
-      R&& range)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
-      : address(std::ranges::data(range)),
-        count(static_cast<int64_t>(std::ranges::size(range))),
-        type(basic_type_of<std::ranges::range_value_t<R>>()) {}
+  template <WritableRange R>
+  Buffer(R& range)  // NOLINT(google-explicit-constructor)
+      : Buffer(std::ranges::data(range), static_cast<int64_t>(std::ranges::size(range)),
+               basic_type_of<std::ranges::range_value_t<R>>()) {}
+  // A view, which may be a temporary.
+  template <WritableRange R>
+  requires std::ranges::borrowed_range<R> Buffer(
+      const R& view)  // NOLINT(google-explicit-constructor)
+      : Buffer(std::ranges::data(view), static_cast<int64_t>(std::ranges::size(view)),
+               basic_type_of<std::ranges::range_value_t<R>>()) {}
 };
 
 // A started or persistent operation. The destructor waits for an active one.

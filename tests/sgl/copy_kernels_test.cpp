@@ -2,6 +2,8 @@
 // strides and counts around the limits of the classes, guards on both sides.
 #include "sgl/copy_kernels.hpp"
 
+#include "support/draws.hpp"
+
 #include <cstring>
 #include <random>
 #include <string>
@@ -122,7 +124,7 @@ TEST(CopyKernelsTest, MoveTheRunsAndNothingElse) {
     for (int64_t length : {255, 256, 257, 1023, 1024, 1025}) lengths.push_back(length);
     for (const int64_t length : lengths) {
       const RunKernels& kernels = copy_kernels_for(isa)[static_cast<size_t>(run_class(length))];
-      for (int round = 0; round < (length <= 8 ? 200 : 8); ++round) {
+      for (int round = 0; round < (length <= 8 ? draws(200) : draws(8)); ++round) {
         const Shape shape = draw_shape(length, random);
         ASSERT_NO_FATAL_FAILURE(check_grid(kernels, shape, random));
         ASSERT_NO_FATAL_FAILURE(check_indexed_and_move(kernels, shape, random));
