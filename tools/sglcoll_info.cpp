@@ -29,6 +29,9 @@ struct Options {
   std::string bind_to = "none";
   std::string topology;
   std::string svg_file;
+  std::vector<std::string> hosts;
+  std::string launch_agent;
+  double host_timeout_s = 60;
   bool settings = false, check = false, json = false;
 };
 
@@ -46,6 +49,19 @@ void add_options(CLI::App* app, Options* options) {
   app->add_flag(
       "--check", options->check,
       "Test what the library needs, with a remedy for each failure; status 1 if one is needed");
+  CLI::Option* hosts =
+      app->add_option("--hosts", options->hosts,
+                      "With --check: test these hosts (NAME,...) instead of this machine: that "
+                      "they are reached, have the same version and what the library needs, and "
+                      "that sglrun can start ranks there")
+          ->delimiter(',');
+  app->add_option("--launch-agent", options->launch_agent,
+                  "Command that runs another on a host (default: ssh, without questions)")
+      ->needs(hosts);
+  app->add_option("--host-timeout", options->host_timeout_s,
+                  "Give up a host after SECONDS (default 60)")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->needs(hosts);
   app->add_flag("--json", options->json, "Print JSON");
   app->set_version_flag("--version", "sglcoll " + version_text());
   app->footer(
@@ -98,6 +114,8 @@ int run(const Options& options) {
   for (const std::string& warning : report.warnings)
     fmt::print(stderr, "sglcoll-info: warning: {}\n", warning);
 
+  if (!options.hosts.empty() && !options.check)
+    return refuse("--hosts: it goes with --check, which tests them");
   const bool only_lists = options.settings || options.check;
   const bool plan =
       !only_lists || !options.svg_file.empty() || !options.topology.empty() || options.ranks > 0;
@@ -112,9 +130,17 @@ int run(const Options& options) {
   report.check = options.check;
   report.settings = options.settings;
   report.data_paths = !only_lists;
-  if (report.check || report.data_paths) report.probes = run_probes();
+  if (!options.hosts.empty()) {
+    Result<std::vector<HostReport>> hosts =
+        check_hosts(options.hosts, options.launch_agent, options.host_timeout_s);
+    if (!hosts.ok()) return refuse(hosts.status().text());
+    report.hosts = hosts.take();
+  } else if (report.check || report.data_paths) {
+    report.probes = run_probes();
+  }
   fmt::print("{}", options.json ? json_report(report) : text_report(report));
-  return report.check && !check_passed(report.probes) ? kCheckFailed : kOk;
+  bool passed = check_passed(report.probes) && check_passed(report.hosts);
+  return report.check && !passed ? kCheckFailed : kOk;
 }
 
 }  // namespace

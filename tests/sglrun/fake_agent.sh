@@ -1,9 +1,9 @@
 #!/bin/sh
 # In ssh's place: fake_agent.sh HOST COMMAND... runs the command on a host of fake_sshd.py
-# at $FAKE_SSHD. The host's name says what goes wrong.
+# at $FAKE_SSHD, with the Python $FAKE_PYTHON. The host's name says what goes wrong.
 host=$1
 shift
-run() { python3 -S -E "$(dirname "$0")/fake_sshd.py" run "$FAKE_SSHD" "$@"; }
+run() { "$FAKE_PYTHON" -S -E "$(dirname "$0")/fake_sshd.py" run "$FAKE_SSHD" "$@"; }
 case $host in
   unreachable*) echo "ssh: connect to host $host port 22: No route to host" >&2; exit 255 ;;
   silent*) exec sleep 1000 ;;

@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # One case of the tests of sglrun over several hosts, all of them this machine, behind
-# fake_agent.sh: hosts_test.sh SGLRUN RANK_PROGRAM ABORT_PROGRAM EXCHANGE_PROGRAM CASE
+# fake_agent.sh:
+# hosts_test.sh SGLRUN RANK_PROGRAM ABORT_PROGRAM EXCHANGE_PROGRAM LIBRARY_PROGRAM CASE
 set -u
 sglrun=$1
 rank_program=$2
 abort_program=$3
 exchange_program=$4
-case=$5
+library_program=$5
+case=$6
 agent=$(dirname "$(readlink -f "$0")")/fake_agent.sh
 . "$(dirname "$0")/support.sh"
 
 # The hosts, with the environment of a login.
 export FAKE_SSHD=$work/sshd
+FAKE_PYTHON=$(python3 -c 'import sys; print(sys.executable)')  # what a wrapper would start
+export FAKE_PYTHON
 env -i PATH="$PATH" HOME=/ TMPDIR="$TMPDIR" SGLRUN_TEST_MARK="$work" \
-  python3 -S "$(dirname "$agent")/fake_sshd.py" serve "$FAKE_SSHD" &
+  "$FAKE_PYTHON" -S "$(dirname "$agent")/fake_sshd.py" serve "$FAKE_SSHD" &
 sshd=$!
 until [ -S "$FAKE_SSHD" ]; do kill -0 $sshd || fail "no hosts"; sleep 0.02; done
 
@@ -70,6 +74,10 @@ case_meet() {
   over 0 a:1,b:2,c:1 --map-by node "$rank_program" meet-again
   over 0 a:2,b:1 "$rank_program" unequal
 }
+# To the library such hosts are one node: what it looks at is the machine (docs/launcher.md).
+case_collectives() {
+  over 0 a:2,b:2 "$library_program"
+}
 case_lost_rank() {
   local scenario
   for scenario in killed killed-in-allgather; do
@@ -124,8 +132,8 @@ case_closed_reader() {
 }
 # The reader of the output stops for longer than a host may be silent.
 case_stuck_reader() {
-  "$sglrun" --launch-agent "$agent" --host-timeout 1 --host a:2 sh -c 'seq 300000' 2>"$work/err" |
-    { sleep 3; cat; } >"$work/out"
+  "$sglrun" --launch-agent "$agent" --host-timeout 3 --host a:2 sh -c 'seq 300000' 2>"$work/err" |
+    { sleep 7; cat; } >"$work/out"
   [ "$(wc -l <"$work/out")" = 600000 ] || fail 'lines were lost'
   err_is_empty
 }
@@ -259,14 +267,14 @@ case_daemon_killed_continue() {
 # A host that stops answering, as when its network is gone.
 case_frozen() {
   SECONDS=0
-  start_over a:1,b:1 --host-timeout 1.5 sh -c 'echo ready; exec sleep 100'
+  start_over a:1,b:1 --host-timeout 4 sh -c 'echo ready; exec sleep 100'
   all_ready 2
   local frozen
   frozen=$(daemon_of b worker)
   kill -STOP "$frozen"
   ends_with 1
-  err_has 'host b: the connection to its daemon was lost: no sign of life for 1.5 s'
-  [ $SECONDS -le 6 ] || fail "took $SECONDS s"
+  err_has 'host b: the connection to its daemon was lost: no sign of life for 4 s'
+  [ $SECONDS -le 14 ] || fail "took $SECONDS s"
   kill -CONT "$frozen"  # it finds itself alone and cleans up
 }
 # The daemons that lose sglrun end their part, whatever of sglrun dies and however.
@@ -281,7 +289,7 @@ case_sglrun_killed() {
   done
 }
 case_sglrun_frozen() {
-  start_over a:1,b:1 --host-timeout 1.5 sh -c 'echo ready; exec sleep 100'
+  start_over a:1,b:1 --host-timeout 4 sh -c 'echo ready; exec sleep 100'
   all_ready 2
   local worker
   worker=$(worker_of)
@@ -331,6 +339,30 @@ case_binding() {
   err_has "rank 1 on host b: bound to processors $(tail -1 "$work/out")$"
   over 2 a:1,b:4096 --bind-to core true
   err_has 'host b: --bind-to core: 4096 ranks need a core each'
+}
+# sglcoll-info --check --hosts
+case_check() {
+  local info
+  info=$(dirname "$sglrun")/sglcoll-info
+  "$info" --check --hosts "a,$(hostname)" --launch-agent "$agent" >"$work/out" 2>"$work/err" ||
+    fail "hosts where all works do not pass"
+  [ "$(grep -Ec '^Host .*: works$' "$work/out")" = 2 ] || fail "not both hosts are said to work"
+  [ "$(grep -Ec '^  sglrun +works' "$work/out")" = 2 ] || fail "sglrun was not tried on both"
+  grep -Eq '^  version +works +0' "$work/out" || fail "no version"
+  "$info" --check --hosts a,unreachable1,absent1 --launch-agent "$agent" --json >"$work/out" 2>"$work/err"
+  [ $? = 1 ] || fail "a host that is not reached passes"
+  python3 - "$work/out" <<'END' || fail 'the JSON is wrong'
+import json, sys
+report = json.load(open(sys.argv[1]))
+hosts = {host["name"]: host for host in report["hosts"]}
+assert not report["check_passed"] and hosts["a"]["check_passed"], report
+for name, remedy in ("unreachable1", "without a question"), ("absent1", "install libsglcoll"):
+    reached = hosts[name]["probes"][0]
+    assert reached["name"] == "reached" and reached["state"] == "fails", reached
+    assert remedy in reached["remedy"], reached
+END
+  "$info" --hosts a >"$work/out" 2>"$work/err"; [ $? = 2 ] || fail "--hosts without --check is taken"
+  "$info" --check --hosts -x >"$work/out" 2>"$work/err"; [ $? = 2 ] || fail "a bad name is taken"
 }
 
 run_case

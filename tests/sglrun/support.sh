@@ -41,10 +41,10 @@ leftovers() {
       [ ! -d "/proc/$pid" ] || [ "$pid" = "$BASHPID" ] || echo "$pid"
   done
 }
-# Repeats a check for up to 5 seconds.
+# Repeats a check for up to 15 seconds.
 eventually() {
   local tries
-  for tries in $(seq 50); do
+  for tries in $(seq 150); do
     "$@" && return
     sleep 0.1
   done

@@ -175,7 +175,7 @@ class ConnectionTest : public testing::Test {
     daemon_.watch();
   }
   template <class Condition>
-  bool run_until(Condition condition, double seconds = 3) {
+  bool run_until(Condition condition, double seconds = 30) {
     int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9);
     while (!condition() && now_ns() < end) loop_.run_once(10);
     return condition();

@@ -95,7 +95,13 @@ std::string json_report(const Report& report) {
   if (report.plan) json["plan"] = plan_json(*report.node, *report.plan);
   if (report.data_paths) json["data_paths"] = data_paths_json(report.probes);
   if (!report.probes.empty()) json["probes"] = probes_json(report.probes);
-  if (report.check) json["check_passed"] = check_passed(report.probes);
+  for (const HostReport& host : report.hosts)
+    json["hosts"].push_back({{"name", host.host},
+                             {"check_passed", check_passed(host.probes)},
+                             {"probes", probes_json(host.probes)}});
+  if (report.check)
+    json["check_passed"] =
+        report.hosts.empty() ? check_passed(report.probes) : check_passed(report.hosts);
   if (report.settings) json["settings"] = settings_json();
   // File names need not be UTF-8; JSON must be.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

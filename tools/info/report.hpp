@@ -1,6 +1,7 @@
 // What sglcoll-info says, as text for people and as JSON for programs.
 #pragma once
 
+#include "info/host_check.hpp"
 #include "info/plan.hpp"
 #include "info/probe.hpp"
 #include "topology/node.hpp"
@@ -15,9 +16,10 @@ namespace sgl::info {
 struct Report {
   std::optional<Node> node;
   std::optional<Plan> plan;
-  std::vector<Probe> probes;  // empty when not asked for
-  bool data_paths = false;    // needs probes
-  bool check = false;         // a verdict on the probes
+  std::vector<Probe> probes;      // empty when not asked for
+  bool data_paths = false;        // needs probes
+  bool check = false;             // a verdict on the probes
+  std::vector<HostReport> hosts;  // of --hosts, in place of this machine's probes
   bool settings = false;
   std::vector<std::string> warnings;
 };

@@ -103,6 +103,22 @@ void add_probes(const std::vector<Probe>& probes, bool with_remedies, Text out) 
   }
 }
 
+void add_hosts(const std::vector<HostReport>& hosts, Text out) {
+  for (const HostReport& host : hosts) {
+    fmt::format_to(out, "\nHost {}: {}\n", host.host,
+                   check_passed(host.probes) ? "works" : "fails");
+    for (const Probe& probe : host.probes) {
+      fmt::format_to(out, "  {:<20} {:<7} {}\n", probe.name, probe_state_name(probe.state),
+                     probe.detail);
+      if (!probe.remedy.empty())
+        fmt::format_to(out, "  {:<20} {:<7} remedy: {}\n", "", "", probe.remedy);
+    }
+  }
+  fmt::format_to(out, "\n{}\n",
+                 check_passed(hosts) ? "Check passed: all that is needed works on all hosts"
+                                     : "Check failed: see the remedies");
+}
+
 void add_settings(Text out) {
   fmt::format_to(out, "\nSettings (environment variables)\n");
   for (const Setting& setting : all_settings()) {
@@ -135,7 +151,9 @@ std::string text_report(const Report& report) {
   if (report.plan) add_plan(*report.node, *report.plan, out);
   if (report.data_paths) add_data_paths(report.probes, out);
   if (!report.probes.empty()) add_probes(report.probes, report.check, out);
-  if (report.check)
+  if (!report.hosts.empty())
+    add_hosts(report.hosts, out);
+  else if (report.check)
     fmt::format_to(out, "\n{}\n",
                    check_passed(report.probes) ? "Check passed: all that is needed works"
                                                : "Check failed: see the remedies");

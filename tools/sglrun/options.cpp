@@ -1,10 +1,10 @@
 #include "sglrun/options.hpp"
 
 #include "sglrun/hosts/allocation.hpp"
+#include "sglrun/job/agent.hpp"
 
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
 #include <CLI/CLI.hpp>
 
@@ -170,10 +170,7 @@ Status settle_ports(const std::string& text, Options* options) {
 }
 
 Status settle_remote(const Raw& raw, Options* options) {
-  std::istringstream words(raw.launch_agent);
-  for (std::string word; words >> word;) options->launch_agent.push_back(word);
-  if (options->launch_agent.empty())
-    options->launch_agent = {"ssh", "-T", "-x", "-o", "BatchMode=yes"};
+  options->launch_agent = launch_command(raw.launch_agent);
   std::error_code failure;
   if (options->remote_program.empty())
     options->remote_program = std::filesystem::read_symlink("/proc/self/exe", failure);

@@ -184,6 +184,7 @@ bool HostEngine::child_ended(pid_t process, int wait_status) {
       ranks_, [process](const Rank& each) { return each.alive && each.process == process; });
   if (rank == ranks_.end()) return false;
   rank->alive = false;
+  rank->ended = true;
   take_pmix_messages();  // what it said before
   for (auto& [id, asked] : asked_)
     if (asked.rank == rank->rank) asked.give_up_at_ns = now_ns() + kLateAnswerNs;
@@ -212,8 +213,8 @@ void HostEngine::take_pmix_messages() {
 
 void HostEngine::ask(const Message& question) {
   auto rank = std::ranges::find(ranks_, question.rank, &Rank::rank);
-  bool lives = rank != ranks_.end() && rank->alive;
-  asked_[question.id] = {question.rank, lives ? 0 : now_ns() + kLateAnswerNs};
+  bool may_answer = rank != ranks_.end() && !rank->ended;
+  asked_[question.id] = {question.rank, may_answer ? 0 : now_ns() + kLateAnswerNs};
   if (server_) server_->take(question);
 }
 

@@ -57,7 +57,7 @@ class HostEngine {
   struct Rank {
     int rank = -1;
     pid_t process = 0;
-    bool alive = false;
+    bool alive = false, ended = false;
     std::vector<int> processors;
     std::unique_ptr<Output> outputs[kStreams];
   };
@@ -68,7 +68,7 @@ class HostEngine {
   // A question of another host about one of the ranks here.
   struct Asked {
     int rank;
-    int64_t give_up_at_ns = 0;  // 0: the rank lives, so it may still give an answer
+    int64_t give_up_at_ns = 0;  // 0: the rank has not ended, so there may be an answer
   };
 
   void set_up(const std::string& text);

@@ -7,22 +7,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <sstream>
 
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 namespace sgl::run {
-namespace {
-
-constexpr size_t kKeptBytes = 2048;
-
-}  // namespace
-
 Result<std::unique_ptr<Agent>> Agent::start(EventLoop* loop,
                                             const std::vector<std::string>& command,
-                                            const std::string& input, const sigset_t& mask) {
-  std::unique_ptr<Agent> agent(new Agent(loop, command.front()));
+                                            const std::string& input, const sigset_t& mask,
+                                            size_t kept_bytes) {
+  std::unique_ptr<Agent> agent(new Agent(loop, command.front(), kept_bytes));
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) != 0) return error(SGLCOLL_ERR_SYSTEM, "no pipe: {}", strerror(errno));
   if (pipe2(out, O_CLOEXEC) != 0) {
@@ -76,7 +72,7 @@ void Agent::on_readable() {
     return;
   }
   output_.append(bytes, static_cast<size_t>(got));
-  if (output_.size() > kKeptBytes) output_.erase(0, output_.size() - kKeptBytes);
+  if (output_.size() > kept_bytes_) output_.erase(0, output_.size() - kept_bytes_);
 }
 
 bool Agent::child_ended(pid_t process, int wait_status) {
@@ -102,20 +98,31 @@ int Agent::exit_status() const {
   return exit_status_of(wait_status_);
 }
 
-std::string Agent::said() {
-  while (output_fd_ >= 0) {
-    size_t before = output_.size();
+const std::string& Agent::output() {
+  for (size_t before = output_.size() + 1; output_fd_ >= 0 && before != output_.size();) {
+    before = output_.size();
     on_readable();
-    if (output_.size() == before) break;
   }
+  return output_;
+}
+
+std::string Agent::said() {
   std::string line;
-  for (char c : output_) {
+  for (char c : output()) {
     bool end = c == '\n' || c == '\r';
     if (end && !line.empty() && !line.ends_with("; ")) line += "; ";
     if (!end && static_cast<unsigned char>(c) >= ' ') line += c;
   }
   if (line.ends_with("; ")) line.resize(line.size() - 2);
   return line;
+}
+
+std::vector<std::string> launch_command(const std::string& agent) {
+  std::vector<std::string> command;
+  std::istringstream words(agent);
+  for (std::string word; words >> word;) command.push_back(word);
+  if (command.empty()) command = {"ssh", "-T", "-x", "-o", "BatchMode=yes"};
+  return command;
 }
 
 std::string shell_quoted(const std::string& word) {

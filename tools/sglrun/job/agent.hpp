@@ -15,11 +15,12 @@ namespace sgl::run {
 
 class Agent {
  public:
-  // Runs `command`, which gets `input` as its standard input. Its outputs are kept for
-  // messages, the end of them.
+  // Runs `command`, which gets `input` as its standard input. The last `kept_bytes` of its
+  // outputs are kept.
   static Result<std::unique_ptr<Agent>> start(EventLoop* loop,
                                               const std::vector<std::string>& command,
-                                              const std::string& input, const sigset_t& mask);
+                                              const std::string& input, const sigset_t& mask,
+                                              size_t kept_bytes = 2048);
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
@@ -34,22 +35,28 @@ class Agent {
   std::string ending() const;
   // 128 + N after signal N.
   int exit_status() const;
-  // What it wrote, on one line; empty: nothing.
+  // What it wrote so far, as it is and on one line.
+  const std::string& output();
   std::string said();
 
  private:
-  Agent(EventLoop* loop, std::string name) : loop_(loop), name_(std::move(name)) {}
+  Agent(EventLoop* loop, std::string name, size_t kept_bytes)
+      : loop_(loop), name_(std::move(name)), kept_bytes_(kept_bytes) {}
   void on_readable();
 
   EventLoop* loop_;
   std::string name_;
+  size_t kept_bytes_;
   pid_t process_ = 0;
   int wait_status_ = 0;
   int output_fd_ = -1;
   std::string output_;
 };
 
-// The words as a POSIX shell reads them back, those without special characters as they are.
+// ssh in the way that never asks, or the words of `agent` when that is not empty.
+std::vector<std::string> launch_command(const std::string& agent);
+
+// The word as a POSIX shell reads it back; without special characters it stays as it is.
 std::string shell_quoted(const std::string& word);
 
 }  // namespace sgl::run
