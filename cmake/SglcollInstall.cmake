@@ -2,7 +2,7 @@
 # for find_package(sglcoll) and pkg-config.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS sglcoll EXPORT sglcoll-targets
+install(TARGETS sglcoll sglcoll_cpp EXPORT sglcoll-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS sglcoll_verbs LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sglcoll)
 install(DIRECTORY include/sglcoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

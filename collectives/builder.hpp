@@ -45,9 +45,10 @@ Status check_fit(const Builder& builder, const Problem& problem, bool reproducib
 // The choice for a problem. `forced` is SGLCOLL_ALGORITHM's text: a builder named
 // there is used, or refused with a text that says why it does not fit. on_node:
 // all ranks share memory. reproducible: only builders of fixed order for reductions. why
-// (may be null) gets what decided.
+// (may be null) gets what decided. forced_by: where `forced` is from, for texts.
 Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced,
-                                      bool reproducible = false, std::string* why = nullptr);
+                                      bool reproducible = false, std::string* why = nullptr,
+                                      std::string_view forced_by = "SGLCOLL_ALGORITHM");
 // Refuses SGLCOLL_ALGORITHM text that names no collective or builder (with the right names).
 Status check_algorithm_setting(std::string_view forced);
 

@@ -6,20 +6,20 @@
 #include "info/plan.hpp"
 #include "info/probe.hpp"
 #include "info/report.hpp"
+#include "support/command_line.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace sgl::info {
 namespace {
 
 // Exit statuses.
-constexpr int kOk = 0, kCheckFailed = 1, kBadUse = 2;
+constexpr int kOk = 0, kCheckFailed = 1;
 
 constexpr int kMostRanks = 1 << 16;
 
@@ -63,7 +63,6 @@ void add_options(CLI::App* app, Options* options) {
       ->check(CLI::Range(1.0, 3600.0))
       ->needs(hosts);
   app->add_flag("--json", options->json, "Print JSON");
-  app->set_version_flag("--version", "sglcoll " + version_text());
   app->footer(
       "Without --settings or --check: the machine, the plan and the data paths.\n"
       "Status: 0, 1 when --check found a failure, 2 for a wrong option, setting or file.");
@@ -151,13 +150,6 @@ int main(int argc, char** argv) {
                "sglcoll-info");
   sgl::info::Options options;
   sgl::info::add_options(&app, &options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
-  } catch (const CLI::Error& wrong) {
-    fmt::print(stderr, "sglcoll-info: {}\nTry sglcoll-info --help\n", wrong.what());
-    return sgl::info::kBadUse;
-  }
+  if (auto status = sgl::parse_command_line(&app, "sglcoll-info", argc, argv)) return *status;
   return sgl::info::run(options);
 }

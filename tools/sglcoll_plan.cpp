@@ -4,16 +4,16 @@
 #include "plan/json_report.hpp"
 #include "plan/plan_options.hpp"
 #include "plan/scale_report.hpp"
+#include "support/command_line.hpp"
 
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace sgl::plan {
 namespace {
 
-constexpr int kOk = 0, kBadUse = 2;
+constexpr int kOk = 0;
 
 int refuse(const std::string& text) {
   fmt::print(stderr, "sglcoll-plan: {}\n", text);
@@ -49,13 +49,6 @@ int main(int argc, char** argv) {
       "--bytes 1M --max-sge 8\nStatus: 0, 2 for a wrong option or setting.");
   sgl::plan::Options options;
   sgl::plan::add_options(&app, &options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {  // --help
-    return app.exit(asked);
-  } catch (const CLI::Error& wrong) {
-    fmt::print(stderr, "sglcoll-plan: {}\nTry sglcoll-plan --help\n", wrong.what());
-    return sgl::plan::kBadUse;
-  }
+  if (auto status = sgl::parse_command_line(&app, "sglcoll-plan", argc, argv)) return *status;
   return sgl::plan::run(options);
 }

@@ -5,6 +5,8 @@
 
 #include <cassert>
 
+#include <fmt/format.h>
+
 namespace sgl {
 namespace {
 
@@ -30,16 +32,17 @@ Status check_fit(const Builder& builder, const Problem& problem, bool reproducib
 }
 
 Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced,
-                                      bool reproducible, std::string* why) {
+                                      bool reproducible, std::string* why,
+                                      std::string_view forced_by) {
   Result<const Builder*> named = forced_builder(problem.collective, forced);
   if (!named.ok()) return std::move(named.status());
   if (const Builder* builder = named.value()) {
     Status unfit = check_fit(*builder, problem, reproducible);
     if (!unfit.ok())
-      return error(unfit.code(), "SGLCOLL_ALGORITHM asks for {}={}, which {}: it must be one of {}",
+      return error(unfit.code(), "{} asks for {}={}, which {}: it must be one of {}", forced_by,
                    collective_name(problem.collective), builder->name, unfit.text(),
                    builder_names(problem, reproducible && reduces(problem.collective)));
-    if (why) *why = "SGLCOLL_ALGORITHM asks for it";
+    if (why) *why = fmt::format("{} asks for it", forced_by);
     return builder;
   }
   // All that the table chooses on a node reduces in plain rank order, at any size.

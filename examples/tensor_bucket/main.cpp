@@ -106,9 +106,12 @@ void report(const sglcoll::World& world, const char* name, const Outcome& outcom
   int32_t mine = outcome.right, all = 0;
   sglcoll::check(sglcoll_allreduce(&mine, &all, 1, SGLCOLL_INT32, SGLCOLL_MIN, world.get()));
   if (world.rank() != 0) return;
-  std::printf("  %-44s %9.2f ms  %6.2f GB/s  copied through the library's slots %8.2f MB  %s\n",
-              name, outcome.median_ms, bytes / outcome.median_ms / 1e6,
-              static_cast<double>(outcome.bytes_packed) / 1e6, all ? "right" : "WRONG");
+  // What the library copied into buffers of its own to send it from there.
+  std::string packed = "nothing packed";
+  if (outcome.bytes_packed > 0)
+    packed = std::to_string((outcome.bytes_packed + 999) / 1000) + " kB packed";
+  std::printf("  %-44s %9.2f ms  %6.2f GB/s  %-16s  %s\n", name, outcome.median_ms,
+              bytes / outcome.median_ms / 1e6, packed.c_str(), all ? "right" : "WRONG");
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ struct PlanQuery {
   // As for select_builder().
   bool on_node = false;
   std::string forced;
+  const char* forced_by = "SGLCOLL_ALGORITHM";
   bool reproducible = false;
 };
 

@@ -20,8 +20,8 @@
 
 #include "sglperf/size_range.hpp"
 #include "sglperf/traffic.hpp"
+#include "support/command_line.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace {
@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 4096));
   app.add_option("--bytes", bytes, "FROM:TO payload bytes of a rank's block (default 8:1M)");
   app.add_flag("--json", json, "print JSON");
-  CLI11_PARSE(app, argc, argv);
+  if (auto status = sgl::parse_command_line(&app, "sglperf-floor", argc, argv)) return *status;
   try {
     std::vector<int> cpus = allowed_cpus();
     if (cpus.empty()) throw std::runtime_error("this process may run on no processor");

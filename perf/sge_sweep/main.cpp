@@ -1,13 +1,12 @@
 // sge_sweep: when does a list of segments beat a copy, on this RDMA device?
 #include "perf/sge_sweep/fit.hpp"
 #include "perf/sge_sweep/report.hpp"
+#include "support/command_line.hpp"
 
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <sstream>
-
-#include <CLI/CLI.hpp>
 
 namespace {
 
@@ -137,7 +136,7 @@ int main(int argc, char** argv) {
       "1 MB in pieces; a storage-style mix. All data is checked.");
   Options options;
   add_options(app, &options);
-  CLI11_PARSE(app, argc, argv);
+  if (auto ending = sgl::parse_command_line(&app, "sge_sweep", argc, argv)) return *ending;
   const Status status = run(options);
   if (!status.ok()) std::fprintf(stderr, "sge_sweep: %s\n", status.text().c_str());
   return status.ok() ? 0 : 1;

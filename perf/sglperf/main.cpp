@@ -2,10 +2,10 @@
 #include "sglperf/measure.hpp"
 #include "sglperf/size_range.hpp"
 #include "sglperf/traffic.hpp"
+#include "support/command_line.hpp"
 
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <sched.h>
 
@@ -18,9 +18,9 @@ struct Output {
 
 // Tells what is wrong once, not by each rank, and before any rank ends the job.
 int refuse(perf::Backend& backend, const std::string& text) {
-  if (backend.rank() == 0) std::fprintf(stderr, "sglperf: %s\n", text.c_str());
+  if (backend.rank() == 0) std::fputs(sgl::usage_error("sglperf", text).c_str(), stderr);
   backend.barrier();
-  return 2;
+  return sgl::kBadUse;
 }
 
 // The processors that each rank may run on: the first, and how many.
@@ -144,11 +144,12 @@ int main(int argc, char** argv) {
   app.add_flag("--pack", pack, "pack by hand, run on contiguous data, unpack");
   app.add_flag("--json", output.json, "print JSON");
   app.add_flag("--explain", output.explain, "print what rank 0 did in a call (libsglcoll only)");
+  sgl::add_version(&app, "sglperf");
   std::string wrong;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& failure) {
-    if (failure.get_exit_code() == 0) return app.exit(failure);  // --help
+    if (failure.get_exit_code() == 0) return app.exit(failure);  // --help, --version
     wrong = failure.what();
   }
   options.memory = memory == "alloc" ? perf::Memory::allocated : perf::Memory::malloced;
@@ -167,6 +168,6 @@ int main(int argc, char** argv) {
     }
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "sglperf: %s\n", failure.what());
-    return 2;
+    return sgl::kBadUse;
   }
 }

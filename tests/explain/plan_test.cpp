@@ -65,6 +65,21 @@ TEST(Plan, UnfitAlgorithmSaysWhy) {
   Result<PlanReport> report = explain_plan(query.value());
   ASSERT_FALSE(report.ok());
   EXPECT_NE(report.status().text().find("cannot run on 5 ranks"), std::string::npos);
+  EXPECT_EQ(report.status().text().find("--algorithm asks for allgather=neighbor_exchange"), 0u)
+      << report.status().text();
+}
+
+TEST(Plan, TheChoiceNamesWhatAskedForIt) {
+  Options options = options_of("allgather", 4);
+  setenv("SGLCOLL_ALGORITHM", "allgather=ring", 1);
+  Result<PlanReport> by_setting = explain_plan(make_query(options).take());
+  options.algorithm = "bruck";
+  Result<PlanReport> by_option = explain_plan(make_query(options).take());
+  unsetenv("SGLCOLL_ALGORITHM");
+  ASSERT_TRUE(by_setting.ok() && by_option.ok());
+  EXPECT_EQ(by_setting.value().why, "SGLCOLL_ALGORITHM asks for it");
+  EXPECT_EQ(by_option.value().algorithm, "bruck");
+  EXPECT_EQ(by_option.value().why, "--algorithm asks for it");
 }
 
 TEST(Plan, RingOfManyRanksIsFoldedAndWhole) {

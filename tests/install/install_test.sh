@@ -73,13 +73,26 @@ mpi_header() {
   [ $found = 1 ] || skip "no mpicc.openmpi or mpicc.mpich to compile mpi.h"
 }
 
+# readme_example LANGUAGE: the first block of that language in the README.
+readme_example() {
+  awk -v fence="\`\`\`$1" '$0 == fence { inside = 1; next } /^```/ && inside { exit } inside' \
+    "$source_dir/README.md"
+}
+
 case_find_package() {
+  local language
   prepare
+  mkdir "$work/readme"
+  for language in c cpp; do
+    readme_example $language >"$work/readme/columns.$language"
+    grep -q 'int main' "$work/readme/columns.$language" || fail "no $language example in the README"
+  done
   cmake -S "$source_dir/tests/install/consumer" -B "$work" -G Ninja \
-    -DCMAKE_PREFIX_PATH="$prefix" >"$work.log" || fail "configuring: $(tail -20 "$work.log")"
+    -DREADME_EXAMPLES="$work/readme" -DCMAKE_PREFIX_PATH="$prefix" >"$work.log" || fail "configuring: $(tail -20 "$work.log")"
   cmake --build "$work" >"$work.log" || fail "building: $(tail -20 "$work.log")"
   says "2 ranks" "$bin/sglrun" -n 2 "$work/consumer_c"
   says "2 ranks" "$bin/sglrun" -n 2 "$work/consumer_cpp"
+  for language in c cpp; do "$bin/sglrun" -n 2 "$work/columns_$language" || fail "columns.$language"; done
 }
 
 case_pkg_config() {

@@ -278,6 +278,7 @@ Result<PlanQuery> make_query(const Options& options) {
   query.on_node = options.transport == "shm";
   query.time = query.on_node ? TimeModel::node() : TimeModel::device();
   query.forced = forced.take();
+  if (!options.algorithm.empty()) query.forced_by = "--algorithm";
   return query;
 }
 

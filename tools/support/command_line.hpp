@@ -1,0 +1,37 @@
+// What the programs' command lines have in common: --version, and what a wrong option gets.
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace sgl {
+
+inline constexpr int kBadUse = 2;  // status of a wrong option or setting
+
+inline void add_version(CLI::App* app, const std::string& name) {
+  app->set_version_flag("--version", name + " " SGLCOLL_TOOLS_VERSION);
+}
+
+inline std::string usage_error(const std::string& name, const std::string& wrong) {
+  return name + ": " + wrong + "\nTry " + name + " --help\n";
+}
+
+// Nothing, to go on; or the status to end with, --help, --version or what is wrong printed.
+inline std::optional<int> parse_command_line(CLI::App* app, const std::string& name, int argc,
+                                             char** argv) {
+  try {
+    add_version(app, name);
+    app->parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::Success& asked) {
+    return app->exit(asked);
+  } catch (const CLI::Error& wrong) {
+    std::fputs(usage_error(name, wrong.what()).c_str(), stderr);
+    return kBadUse;
+  }
+}
+
+}  // namespace sgl
