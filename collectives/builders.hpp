@@ -45,6 +45,11 @@ Builder scatter_direct(Collective collective);
 Builder scatter_binomial();
 Builder scatter_linear(Collective collective);
 
+Builder alltoall_direct(Collective collective);
+Builder alltoall_pairwise(Collective collective);
+Builder alltoall_linear(Collective collective);
+Builder alltoall_bruck();
+
 Builder barrier_direct();
 Builder barrier_dissemination();
 

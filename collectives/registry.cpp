@@ -62,6 +62,19 @@ std::span<const Builder> all_builders() {
       scatter_direct(Collective::scatterv),
       scatter_linear(Collective::scatterv),
 
+      alltoall_direct(Collective::alltoall),
+      alltoall_pairwise(Collective::alltoall),
+      alltoall_linear(Collective::alltoall),
+      alltoall_bruck(),
+
+      alltoall_direct(Collective::alltoallv),
+      alltoall_pairwise(Collective::alltoallv),
+      alltoall_linear(Collective::alltoallv),
+
+      alltoall_direct(Collective::alltoallw),
+      alltoall_pairwise(Collective::alltoallw),
+      alltoall_linear(Collective::alltoallw),
+
       barrier_direct(),
       barrier_dissemination(),
   };

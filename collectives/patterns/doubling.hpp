@@ -19,6 +19,9 @@ inline int floor_log2(int value) {
 inline int ceil_log2(int value) {
   return std::bit_width(static_cast<unsigned>(value) - 1);
 }
+inline bool is_power_of_two(int value) {
+  return std::has_single_bit(static_cast<unsigned>(value));
+}
 
 class Folding {
  public:

@@ -1,6 +1,6 @@
 #include "collectives/select/table.hpp"
 
-#include <bit>
+#include "collectives/patterns/doubling.hpp"
 
 namespace sgl {
 namespace {
@@ -36,13 +36,15 @@ constexpr int64_t kAllreduceRingBytes = 512 * KiB;
 // root (as Open MPI's choice for gather, Pjesivac-Grbovic et al. 2007).
 constexpr int64_t kGatherLinearBytes = 6 * KiB;
 
-bool power_of_two(int size) {
-  return std::has_single_bit(static_cast<unsigned>(size));
-}
+// A block of an alltoall: up to here passing it on pays when there are enough ranks; from
+// there on one partner at a time keeps messages from meeting in the network.
+constexpr int64_t kAlltoallBruckBytes = 256;
+constexpr int kAlltoallBruckRanks = 8;
+constexpr int64_t kAlltoallPairwiseBytes = 32 * KiB;
 
 Choice network_allgather(const Problem& problem) {
   const int64_t total = problem.blocks.total();
-  if (total < kAllgatherLongBytes && power_of_two(problem.size))
+  if (total < kAllgatherLongBytes && is_power_of_two(problem.size))
     return {"recursive_doubling", "less than 512 KiB in all and a power of two of ranks"};
   if (total < kAllgatherShortBytes)
     return {"bruck", "less than 80 KiB in all, no power of two of ranks"};
@@ -63,7 +65,7 @@ Choice network_reduce_scatter(const Problem& problem) {
 Choice network_allreduce(const Problem& problem) {
   const int64_t total = problem.blocks.total();
   if (total <= kAllreduceShortBytes) return {"recursive_doubling", "2 KiB or less"};
-  const bool ring_pays = total >= kAllreduceRingBytes && !power_of_two(problem.size);
+  const bool ring_pays = total >= kAllreduceRingBytes && !is_power_of_two(problem.size);
   if (ring_pays && problem.commutative)
     return {"ring", "512 KiB or more and no power of two of ranks"};
   return {"rabenseifner", ring_pays ? "the operation does not commute"
@@ -79,6 +81,14 @@ Choice network_bcast(const Problem& problem) {
   if (total < kBcastShortBytes) return {"binomial", "less than 12 KiB"};
   if (problem.size < kBcastFewRanks) return {"binomial", "less than 512 KiB and than 8 ranks"};
   return {"scatter_allgather", "12 to 512 KiB and 8 ranks or more"};
+}
+
+Choice network_alltoall(const Problem& problem) {
+  const int64_t block = problem.blocks.largest();
+  if (block > kAlltoallPairwiseBytes) return {"pairwise", "blocks of more than 32 KiB"};
+  if (block > kAlltoallBruckBytes) return {"linear", "blocks of 256 bytes to 32 KiB"};
+  if (problem.size < kAlltoallBruckRanks) return {"linear", "less than 8 ranks"};
+  return {"bruck", "blocks of 256 bytes or less and 8 ranks or more"};
 }
 
 }  // namespace
@@ -129,6 +139,11 @@ Choice network_choice(const Problem& problem) {
     case Collective::gatherv:
     case Collective::scatterv:
       return {"linear", "the only one for blocks that only the root knows"};
+    case Collective::alltoall:
+      return network_alltoall(problem);
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+      return {"linear", "no rank knows how long the blocks of others are"};
     case Collective::barrier:
       return {"dissemination", "the only one for a network"};
   }

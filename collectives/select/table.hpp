@@ -14,7 +14,7 @@ struct Choice {
 
 // The builder that the table prefers for ranks that share memory, and for ranks that do
 // not. It fits the problem. Depends only on what all ranks know alike, so never on
-// problem.rank, in_place or the blocks of gatherv and scatterv. O(1).
+// problem.rank, in_place or blocks where counts_are_private(). O(1).
 Choice on_node_choice(const Problem& problem);
 Choice network_choice(const Problem& problem);
 

@@ -488,7 +488,7 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_explain_request(sglcoll_
    As in MPI 4.1, chapter 6, in three forms of one implementation: blocking,
    nonblocking (sglcoll_i...) and persistent (sglcoll_..._init; collective, starts
    nothing). Sender's and receiver's types may differ where their signatures match.
-   Arrays of the v forms are read before the call returns. */
+   Arrays of the v and w forms are read before the call returns. */
 
 /* recv_buffer: size blocks of recv_count, in rank order. IN_PLACE as send_buffer. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
@@ -625,6 +625,49 @@ SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_scatterv_init(
     const void* send_buffer, const int64_t send_counts[], const int64_t displacements[],
     sglcoll_type send_type, void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,
     sglcoll_comm comm, sglcoll_request* request);
+
+/* Both buffers: size blocks in rank order, of send_count and recv_count. IN_PLACE as
+   send_buffer on every rank: what goes to a rank is where what comes from it will be. */
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_alltoall(const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+                 void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ialltoall(
+    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
+    int64_t recv_count, sglcoll_type recv_type, sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_alltoall_init(
+    const void* send_buffer, int64_t send_count, sglcoll_type send_type, void* recv_buffer,
+    int64_t recv_count, sglcoll_type recv_type, sglcoll_comm comm, sglcoll_request* request);
+
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_alltoallv(
+    const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements[],
+    sglcoll_type send_type, void* recv_buffer, const int64_t recv_counts[],
+    const int64_t recv_displacements[], sglcoll_type recv_type, sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status
+sglcoll_ialltoallv(const void* send_buffer, const int64_t send_counts[],
+                   const int64_t send_displacements[], sglcoll_type send_type, void* recv_buffer,
+                   const int64_t recv_counts[], const int64_t recv_displacements[],
+                   sglcoll_type recv_type, sglcoll_comm comm, sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_alltoallv_init(
+    const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements[],
+    sglcoll_type send_type, void* recv_buffer, const int64_t recv_counts[],
+    const int64_t recv_displacements[], sglcoll_type recv_type, sglcoll_comm comm,
+    sglcoll_request* request);
+
+/* A type for each rank, which is not looked at where the count is 0. */
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_alltoallw(
+    const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements_bytes[],
+    const sglcoll_type send_types[], void* recv_buffer, const int64_t recv_counts[],
+    const int64_t recv_displacements_bytes[], const sglcoll_type recv_types[], sglcoll_comm comm);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ialltoallw(
+    const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements_bytes[],
+    const sglcoll_type send_types[], void* recv_buffer, const int64_t recv_counts[],
+    const int64_t recv_displacements_bytes[], const sglcoll_type recv_types[], sglcoll_comm comm,
+    sglcoll_request* request);
+SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_alltoallw_init(
+    const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements_bytes[],
+    const sglcoll_type send_types[], void* recv_buffer, const int64_t recv_counts[],
+    const int64_t recv_displacements_bytes[], const sglcoll_type recv_types[], sglcoll_comm comm,
+    sglcoll_request* request);
 
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_barrier(sglcoll_comm comm);
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_ibarrier(sglcoll_comm comm,

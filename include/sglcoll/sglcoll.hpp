@@ -239,6 +239,16 @@ class Request {
   sglcoll_request handle_ = nullptr;
 };
 
+// Which part of a buffer is whose: count elements at a displacement in elements, a rank.
+struct Parts {
+  std::span<const int64_t> counts, displacements;
+};
+// The same with a type a rank and displacements in bytes.
+struct TypedParts {
+  std::span<const int64_t> counts, displacements;
+  std::span<const sglcoll_type> types;
+};
+
 class Communicator {
  public:
   explicit Communicator(sglcoll_comm comm = nullptr) : handle_(comm) {}
@@ -309,6 +319,72 @@ class Communicator {
     check(sglcoll_scatter(send.address, send.count / size(), send.type, recv.address, recv.count,
                           recv.type, root, handle_));
   }
+  // Both counts are of all blocks together.
+  void alltoall(ConstBuffer send, Buffer recv) const {
+    check(sglcoll_alltoall(send.address, send.count / size(), send.type, recv.address,
+                           recv.count / size(), recv.type, handle_));
+  }
+  Request ialltoall(ConstBuffer send, Buffer recv) const {
+    return request([&](sglcoll_request* made) {
+      return sglcoll_ialltoall(send.address, send.count / size(), send.type, recv.address,
+                               recv.count / size(), recv.type, handle_, made);
+    });
+  }
+  Request alltoall_init(ConstBuffer send, Buffer recv) const {
+    return request([&](sglcoll_request* made) {
+      return sglcoll_alltoall_init(send.address, send.count / size(), send.type, recv.address,
+                                   recv.count / size(), recv.type, handle_, made);
+    });
+  }
+  // data: what goes to a rank is where what comes from it will be.
+  void alltoall_in_place(Buffer data) const {
+    check(sglcoll_alltoall(SGLCOLL_IN_PLACE, 0, nullptr, data.address, data.count / size(),
+                           data.type, handle_));
+  }
+  // Counts and displacements of size() ranks; the buffers' own counts do not matter.
+  void alltoallv(ConstBuffer send, const Parts& sent, Buffer recv, const Parts& taken) const {
+    check(sglcoll_alltoallv(send.address, part(sent.counts), part(sent.displacements), send.type,
+                            recv.address, part(taken.counts), part(taken.displacements), recv.type,
+                            handle_));
+  }
+  Request ialltoallv(ConstBuffer send, const Parts& sent, Buffer recv, const Parts& taken) const {
+    return request([&](sglcoll_request* made) {
+      return sglcoll_ialltoallv(send.address, part(sent.counts), part(sent.displacements),
+                                send.type, recv.address, part(taken.counts),
+                                part(taken.displacements), recv.type, handle_, made);
+    });
+  }
+  Request alltoallv_init(ConstBuffer send, const Parts& sent, Buffer recv,
+                         const Parts& taken) const {
+    return request([&](sglcoll_request* made) {
+      return sglcoll_alltoallv_init(send.address, part(sent.counts), part(sent.displacements),
+                                    send.type, recv.address, part(taken.counts),
+                                    part(taken.displacements), recv.type, handle_, made);
+    });
+  }
+  // Displacements in bytes and a type for each rank.
+  void alltoallw(const void* send, const TypedParts& sent, void* recv,
+                 const TypedParts& taken) const {
+    check(sglcoll_alltoallw(send, part(sent.counts), part(sent.displacements), part(sent.types),
+                            recv, part(taken.counts), part(taken.displacements), part(taken.types),
+                            handle_));
+  }
+  Request ialltoallw(const void* send, const TypedParts& sent, void* recv,
+                     const TypedParts& taken) const {
+    return request([&](sglcoll_request* made) {
+      return sglcoll_ialltoallw(send, part(sent.counts), part(sent.displacements), part(sent.types),
+                                recv, part(taken.counts), part(taken.displacements),
+                                part(taken.types), handle_, made);
+    });
+  }
+  Request alltoallw_init(const void* send, const TypedParts& sent, void* recv,
+                         const TypedParts& taken) const {
+    return request([&](sglcoll_request* made) {
+      return sglcoll_alltoallw_init(send, part(sent.counts), part(sent.displacements),
+                                    part(sent.types), recv, part(taken.counts),
+                                    part(taken.displacements), part(taken.types), handle_, made);
+    });
+  }
   void barrier() const { check(sglcoll_barrier(handle_)); }
 
   // Memory that peers on the node reach directly; freed with the returned owner,
@@ -326,6 +402,14 @@ class Communicator {
   sglcoll_comm handle_ = nullptr;
 
  private:
+  // An array with an element for each rank.
+  template <class T>
+  const T* part(std::span<const T> array) const {
+    if (array.size() == static_cast<size_t>(size())) return array.data();
+    throw Error(SGLCOLL_ERR_ARG, "an array of " + std::to_string(array.size()) +
+                                     " elements: it must have one for each of " +
+                                     std::to_string(size()) + " ranks");
+  }
   template <class Query>
   int query(Query function) const {
     int value = 0;

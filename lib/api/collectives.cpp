@@ -2,6 +2,9 @@
 #include "api/requests.hpp"
 #include "comm/arguments.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace sgl {
 namespace {
 
@@ -20,12 +23,62 @@ Result<BlocksArgument> blocks_argument(const char* name, const char* counts_name
                                        const char* type_name, const void* address,
                                        const int64_t* counts, const int64_t* displacements,
                                        sglcoll_type type) {
-  BlocksArgument argument{
-      name,          counts_name, const_cast<void*>(address), address == SGLCOLL_IN_PLACE, counts,
-      displacements, nullptr};
+  BlocksArgument argument{name,
+                          counts_name,
+                          const_cast<void*>(address),
+                          address == SGLCOLL_IN_PLACE,
+                          counts,
+                          displacements,
+                          nullptr,
+                          "displacements",
+                          {}};
   if (argument.in_place) return argument;
   SGL_ASSIGN(found, use_committed_type(type_name, type));
   argument.type = std::move(found);
+  return argument;
+}
+
+// Of alltoallv.
+Result<BlocksArgument> peer_blocks(const char* name, const char* counts_name,
+                                   const char* displacements_name, const char* type_name,
+                                   const void* address, const int64_t* counts,
+                                   const int64_t* displacements, sglcoll_type type) {
+  SGL_ASSIGN(argument,
+             blocks_argument(name, counts_name, type_name, address, counts, displacements, type));
+  argument.displacements_name = displacements_name;
+  return argument;
+}
+
+// Of alltoallw: a type for each rank, which is not looked at where its count is 0.
+Result<BlocksArgument> typed_blocks(const CallSite& site, const char* name, const char* counts_name,
+                                    const char* displacements_name, const char* types_name,
+                                    const void* address, const int64_t* counts,
+                                    const int64_t* displacements, const sglcoll_type* types) {
+  BlocksArgument argument{name,
+                          counts_name,
+                          const_cast<void*>(address),
+                          address == SGLCOLL_IN_PLACE,
+                          counts,
+                          displacements,
+                          nullptr,
+                          displacements_name,
+                          {}};
+  if (argument.in_place || !counts) return argument;
+  if (!types)
+    return error(SGLCOLL_ERR_ARG, "{} is NULL: it has one type a rank, of {}", types_name, name);
+  argument.types.resize(static_cast<size_t>(site.size));
+  TypePtr last;  // of equal handles one after the other one is looked up
+  for (int i = 0; i < site.size; ++i) {
+    if (counts[i] == 0) continue;
+    if (!last || types[i] != types[i - 1]) {
+      Result<TypePtr> found = use_committed_type(types_name, types[i]);
+      if (!found.ok())  // only a refusal needs the name of the element
+        found = use_committed_type(fmt::format("{}[{}]", types_name, i).c_str(), types[i]);
+      if (!found.ok()) return std::move(found.status());
+      last = found.take();
+    }
+    argument.types[static_cast<size_t>(i)] = last;
+  }
   return argument;
 }
 
@@ -47,6 +100,7 @@ Result<Argument> at_root_only(const CallSite& site, int root, const char* name, 
 struct Remembered {
   CallKey key;
   CallBuffers buffers;
+  CallArrays arrays;
 };
 
 Remembered remembered(Collective collective, const void* send, int64_t send_count,
@@ -63,10 +117,18 @@ Remembered remembered(Collective collective, const void* send, int64_t send_coun
               recv_type,
               op,
               handle_generation()};
-  return {key, {const_cast<void*>(send), const_cast<void*>(recv)}};
+  return {key, {const_cast<void*>(send), const_cast<void*>(recv)}, {}};
 }
 
-// The forms with arrays of counts are not.
+// With arrays that all ranks give; those of a side that is in place are not looked at.
+Remembered with_arrays(Remembered call, std::array<const void*, 3> send,
+                       std::array<const void*, 3> recv) {
+  if (!call.key.send_in_place) std::copy(send.begin(), send.end(), call.arrays.arrays.begin());
+  std::copy(recv.begin(), recv.end(), call.arrays.arrays.begin() + send.size());
+  return call;
+}
+
+// The rooted forms with arrays are not.
 Remembered not_remembered() {
   return {};
 }
@@ -74,17 +136,20 @@ Remembered not_remembered() {
 // Checks the communicator, makes the call and runs it.
 template <class Make>
 Code run(sglcoll_comm comm, Form form, sglcoll_request* request, sglcoll_type user_type,
-         const Remembered& call, Make make) {
+         Remembered call, Make make) {
   return guarded([&]() -> Status {
     SGL_ASSIGN(communicator, use_comm(comm));
     if (form != Form::blocking) SGL_TRY(check_output("request", request));
     auto held = communicator->world()->lock();
-    std::unique_ptr<Operation> operation = communicator->recall(call.key, call.buffers);
+    call.arrays.ranks = static_cast<size_t>(communicator->size());
+    std::unique_ptr<Operation> operation =
+        communicator->recall(call.key, call.arrays, call.buffers);
     if (!operation) {
-      SGL_ASSIGN(made, make(CallSite{communicator->rank(), communicator->size()}));
+      SGL_ASSIGN(made, make(CallSite{communicator->rank(), communicator->size(),
+                                     communicator->world()->settings().check}));
       SGL_ASSIGN(prepared, communicator->prepare(std::move(made), held));
       operation = std::move(prepared);
-      communicator->remember(call.key, call.buffers, *operation);
+      communicator->remember(call.key, call.arrays, call.buffers, *operation);
     }
     return run_collective(communicator, std::move(operation), user_type, form, request, held);
   });
@@ -131,7 +196,7 @@ SGL_COLLECTIVE(allgather,
 SGL_COLLECTIVE(allgatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,), nullptr,
-  not_remembered(), {
+  with_arrays(remembered(Collective::allgatherv, send_buffer, send_count, send_type, recv_buffer, 0, recv_type), {}, {recv_counts, displacements}), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_counts", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
   return allgatherv_call(site, send, recv);
@@ -148,7 +213,7 @@ SGL_COLLECTIVE(reduce_scatter_block,
 
 SGL_COLLECTIVE(reduce_scatter,
   (const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type, sglcoll_op op,), type,
-  not_remembered(), {
+  with_arrays(remembered(Collective::reduce_scatter, send_buffer, 0, type, recv_buffer, 0, type, op), {}, {recv_counts}), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "recv_counts", "type", send_buffer, 0, type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_counts", "type", recv_buffer, 0, type));
   SGL_ASSIGN(operation, op_argument(op, type));
@@ -222,6 +287,33 @@ SGL_COLLECTIVE(scatterv,
   }));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return scatterv_call(site, send, recv, root);
+})
+
+SGL_COLLECTIVE(alltoall,
+  (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
+   void* recv_buffer, int64_t recv_count, sglcoll_type recv_type,), nullptr,
+  remembered(Collective::alltoall, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type), {
+  SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
+  SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
+  return alltoall_call(site, send, recv);
+})
+
+SGL_COLLECTIVE(alltoallv,
+  (const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements[], sglcoll_type send_type,
+   void* recv_buffer, const int64_t recv_counts[], const int64_t recv_displacements[], sglcoll_type recv_type,), nullptr,
+  with_arrays(remembered(Collective::alltoallv, send_buffer, 0, send_type, recv_buffer, 0, recv_type), {send_counts, send_displacements}, {recv_counts, recv_displacements}), {
+  SGL_ASSIGN(send, peer_blocks("send_buffer", "send_counts", "send_displacements", "send_type", send_buffer, send_counts, send_displacements, send_type));
+  SGL_ASSIGN(recv, peer_blocks("recv_buffer", "recv_counts", "recv_displacements", "recv_type", recv_buffer, recv_counts, recv_displacements, recv_type));
+  return alltoallv_call(site, Collective::alltoallv, send, recv);
+})
+
+SGL_COLLECTIVE(alltoallw,
+  (const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements_bytes[], const sglcoll_type send_types[],
+   void* recv_buffer, const int64_t recv_counts[], const int64_t recv_displacements_bytes[], const sglcoll_type recv_types[],),
+  nullptr, with_arrays(remembered(Collective::alltoallw, send_buffer, 0, nullptr, recv_buffer, 0, nullptr), {send_counts, send_displacements_bytes, send_types}, {recv_counts, recv_displacements_bytes, recv_types}), {
+  SGL_ASSIGN(send, typed_blocks(site, "send_buffer", "send_counts", "send_displacements_bytes", "send_types", send_buffer, send_counts, send_displacements_bytes, send_types));
+  SGL_ASSIGN(recv, typed_blocks(site, "recv_buffer", "recv_counts", "recv_displacements_bytes", "recv_types", recv_buffer, recv_counts, recv_displacements_bytes, recv_types));
+  return alltoallv_call(site, Collective::alltoallw, send, recv);
 })
 
 SGL_COLLECTIVE(barrier, (), nullptr,

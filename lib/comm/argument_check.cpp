@@ -66,9 +66,8 @@ Status check_blocks(const BlocksArgument& blocks, int size) {
   if (!blocks.counts)
     return error(SGLCOLL_ERR_ARG, "{} is NULL: it has one count a rank", blocks.counts_name);
   if (!blocks.displacements)
-    return error(SGLCOLL_ERR_ARG, "displacements is NULL: it has one displacement a rank, of {}",
-                 blocks.name);
-  const Type& type = *blocks.type;
+    return error(SGLCOLL_ERR_ARG, "{} is NULL: it has one displacement a rank, of {}",
+                 blocks.displacements_name, blocks.name);
   int64_t total = 0, lowest = INT64_MAX;
   for (int i = 0; i < size; ++i) {
     int64_t count = blocks.counts[i], start = 0;
@@ -76,15 +75,15 @@ Status check_blocks(const BlocksArgument& blocks, int size) {
       return error(SGLCOLL_ERR_COUNT, "{}[{}] is {}: it must be 0 or more", blocks.counts_name, i,
                    count);
     if (count == 0) continue;
+    const Type& type = *blocks.type_of(i);
     SGL_TRY(check_fits(blocks.counts_name, count, type));
     const int64_t reach = (count - 1) * type.extent;
-    if (!checked_mul(blocks.displacements[i], type.extent, &start) ||
+    if (!checked_mul(blocks.displacements[i], blocks.unit_of(i), &start) ||
         !span_fits(type.true_lb, type.layout.true_ub(), start, reach))
       return error(SGLCOLL_ERR_COUNT,
-                   "displacements[{}] is {}: with {} elements of extent {} it overflows 64 bits", i,
-                   blocks.displacements[i], count, type.extent);
-    int64_t bytes = 0;
-    if (!checked_add(total, count, &total) || !checked_mul(total, type.size, &bytes))
+                   "{}[{}] is {}: with {} elements of extent {} it overflows 64 bits",
+                   blocks.displacements_name, i, blocks.displacements[i], count, type.extent);
+    if (!checked_add(total, count * type.size, &total))
       return error(SGLCOLL_ERR_COUNT,
                    "{}[{}] is {}: with those before it the bytes overflow 64 bits",
                    blocks.counts_name, i, count);
@@ -92,7 +91,7 @@ Status check_blocks(const BlocksArgument& blocks, int size) {
       lowest = std::min(lowest, type.true_lb + start + std::min<int64_t>(reach, 0));
   }
   if (!blocks.address && lowest < kLowestAddress)
-    return error(SGLCOLL_ERR_BUFFER, "{} is NULL with counts that sum to {}: give a buffer",
+    return error(SGLCOLL_ERR_BUFFER, "{} is NULL with blocks of {} bytes in all: give a buffer",
                  blocks.name, total);
   return {};
 }

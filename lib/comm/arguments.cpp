@@ -11,25 +11,60 @@ namespace {
 // A type of absolute addresses goes with a null buffer: the base becomes the lowest of
 // them, so that equal lists at different addresses have equal layouts.
 Binding bind(void* address, Layout layout) {
-  if (address || layout.empty()) return {static_cast<std::byte*>(address), std::move(layout)};
+  if (address || layout.empty()) return {static_cast<std::byte*>(address), std::move(layout), {}};
   int64_t lowest = layout.true_lb();
-  return {reinterpret_cast<std::byte*>(lowest),
-          layout.shifted(-lowest)};  // NOLINT(performance-no-int-to-ptr)
+  auto* base = reinterpret_cast<std::byte*>(lowest);  // NOLINT(performance-no-int-to-ptr)
+  return {base, layout.shifted(-lowest), {}};
 }
 
 Binding bind_array(const BufferArgument& buffer, int64_t elements) {
   return bind(buffer.address, buffer.type->array_layout(elements));
 }
 
+Layout block_layout(const BlocksArgument& blocks, int block) {
+  return blocks.type_of(block)
+      ->array_layout(blocks.counts[block])
+      .shifted(blocks.displacements[block] * blocks.unit_of(block));
+}
+
 Binding bind_blocks(const BlocksArgument& blocks, int size) {
   std::vector<Layout> parts;
   parts.reserve(static_cast<size_t>(size));
-  for (int i = 0; i < size; ++i) {
-    if (blocks.counts[i] == 0) continue;  // its displacement may be anything
-    parts.push_back(blocks.type->array_layout(blocks.counts[i])
-                        .shifted(blocks.displacements[i] * blocks.type->extent));
-  }
+  for (int i = 0; i < size; ++i)
+    if (blocks.counts[i] > 0) parts.push_back(block_layout(blocks, i));  // else it may lie anywhere
   return bind(blocks.address, Layout::seq(std::move(parts)));
+}
+
+// With the layout of each block by itself.
+Binding bind_each_block(const BlocksArgument& blocks, int size) {
+  Binding bound = bind_blocks(blocks, size);
+  if (bound.layout.contiguous() || bound.layout.empty()) return bound;
+  const int64_t moved = reinterpret_cast<intptr_t>(blocks.address) -
+                        reinterpret_cast<intptr_t>(bound.base);  // where addresses are absolute
+  bound.blocks.resize(static_cast<size_t>(size));
+  for (int i = 0; i < size; ++i)
+    if (blocks.counts[i] > 0)
+      bound.blocks[static_cast<size_t>(i)] = block_layout(blocks, i).shifted(moved);
+  return bound;
+}
+
+std::vector<int64_t> block_bytes(const BlocksArgument& blocks, int size) {
+  std::vector<int64_t> bytes(static_cast<size_t>(size));
+  for (int i = 0; i < size; ++i)
+    if (blocks.counts[i] > 0)
+      bytes[static_cast<size_t>(i)] = blocks.counts[i] * blocks.type_of(i)->size;
+  return bytes;
+}
+
+Signature block_signature(const BlocksArgument& blocks, int block) {
+  const int64_t count = blocks.counts[block];
+  return count > 0 ? repeat(blocks.type_of(block)->signature, count) : Signature{};
+}
+
+std::vector<Signature> block_signatures(const BlocksArgument& blocks, int size) {
+  std::vector<Signature> signatures;
+  for (int i = 0; i < size; ++i) signatures.push_back(block_signature(blocks, i));
+  return signatures;
 }
 
 std::vector<int64_t> block_bytes(const int64_t* counts, int size, const Type& type) {
@@ -83,6 +118,17 @@ Status check_all_blocks(const BufferArgument& buffer, int size, int64_t* element
   return check_buffer(buffer, *elements);
 }
 
+// What a rank sends to itself is all that it sees of both ends.
+Status check_own_blocks(const BlocksArgument& send, const BlocksArgument& recv, int rank) {
+  if (block_signature(send, rank) == block_signature(recv, rank)) return {};
+  const TypePtr byte = basic_type(Basic::byte);
+  const TypePtr& sent = send.counts[rank] > 0 ? send.type_of(rank) : byte;
+  const TypePtr& taken = recv.counts[rank] > 0 ? recv.type_of(rank) : byte;
+  const std::string name = fmt::format("the own block of {}", send.name);
+  return check_signatures({name.c_str(), send.counts_name, nullptr, false, 0, sent},
+                          send.counts[rank], recv.name, taken, recv.counts[rank]);
+}
+
 }  // namespace
 
 Result<CollectiveCall> allgather_call(const CallSite& site, const BufferArgument& send,
@@ -109,8 +155,8 @@ Result<CollectiveCall> allgatherv_call(const CallSite& site, const BufferArgumen
   CollectiveCall call;
   SGL_TRY(check_not_in_place(recv.name, recv.in_place));
   SGL_TRY(check_blocks(recv, site.size));
-  call.problem = problem_at(site, Collective::allgatherv,
-                            Blocks::per_rank(block_bytes(recv.counts, site.size, *recv.type)));
+  call.problem =
+      problem_at(site, Collective::allgatherv, Blocks::per_rank(block_bytes(recv, site.size)));
   call.recv = bind_blocks(recv, site.size);
   call.signature = repeat(recv.type->signature,
                           call.problem.blocks.total() / std::max<int64_t>(recv.type->size, 1));
@@ -265,7 +311,7 @@ Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& 
     SGL_TRY(check_not_in_place(recv.name, recv.in_place));
     SGL_TRY(check_blocks(recv, site.size));
     call.recv = bind_blocks(recv, site.size);
-    bytes = block_bytes(recv.counts, site.size, *recv.type);
+    bytes = block_bytes(recv, site.size);
   } else {
     SGL_TRY(check_not_in_place(send.name, send.in_place));
   }
@@ -319,7 +365,7 @@ Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument&
     SGL_TRY(check_not_in_place(send.name, send.in_place));
     SGL_TRY(check_blocks(send, site.size));
     call.send = bind_blocks(send, site.size);
-    bytes = block_bytes(send.counts, site.size, *send.type);
+    bytes = block_bytes(send, site.size);
   } else {
     SGL_TRY(check_not_in_place(recv.name, recv.in_place));
   }
@@ -336,6 +382,47 @@ Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument&
   }
   call.problem = problem_at(site, Collective::scatterv, Blocks::per_rank(std::move(bytes)), root);
   call.problem.in_place = recv.in_place;
+  return call;
+}
+
+Result<CollectiveCall> alltoall_call(const CallSite& site, const BufferArgument& send,
+                                     const BufferArgument& recv) {
+  CollectiveCall call;
+  int64_t all = 0;
+  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  SGL_TRY(check_all_blocks(recv, site.size, &all));
+  call.problem = problem_at(site, Collective::alltoall,
+                            Blocks::uniform(site.size, recv.count * recv.type->size));
+  call.recv = bind_array(recv, all);
+  call.signature = repeat(recv.type->signature, recv.count);
+  call.problem.in_place = send.in_place;
+  if (send.in_place) return call;
+  SGL_TRY(check_all_blocks(send, site.size, &all));
+  SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
+  call.send = bind_array(send, all);
+  SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  return call;
+}
+
+Result<CollectiveCall> alltoallv_call(const CallSite& site, Collective collective,
+                                      const BlocksArgument& send, const BlocksArgument& recv) {
+  CollectiveCall call;
+  SGL_TRY(check_not_in_place(recv.name, recv.in_place));
+  SGL_TRY(check_blocks(recv, site.size));
+  call.problem = problem_at(site, collective, Blocks::per_rank(block_bytes(recv, site.size)));
+  call.recv = bind_each_block(recv, site.size);
+  call.problem.in_place = send.in_place;
+  if (site.check) call.taken = block_signatures(recv, site.size);
+  if (send.in_place) {
+    call.sent = call.taken;
+    return call;
+  }
+  SGL_TRY(check_blocks(send, site.size));
+  SGL_TRY(check_own_blocks(send, recv, site.rank));
+  call.problem.send_blocks = Blocks::per_rank(block_bytes(send, site.size));
+  call.send = bind_each_block(send, site.size);
+  SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  if (site.check) call.sent = block_signatures(send, site.size);
   return call;
 }
 

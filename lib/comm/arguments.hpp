@@ -11,6 +11,7 @@
 #include "schedule/problem.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace sgl {
 
@@ -19,12 +20,15 @@ struct CollectiveCall {
   Binding send, recv;
   Reduction reduction;
   Signature signature;  // of what all ranks must agree on, for SGLCOLL_CHECK
+  // alltoallv and alltoallw, for SGLCOLL_CHECK: of the blocks to and from each rank.
+  std::vector<Signature> sent, taken;
 };
 
 // Where the call is made.
 struct CallSite {
   int rank = 0;
   int size = 1;
+  bool check = false;  // SGLCOLL_CHECK is on
 };
 
 // A buffer argument. `in_place`: SGLCOLL_IN_PLACE was given for it.
@@ -37,7 +41,8 @@ struct BufferArgument {
   TypePtr type;
 };
 
-// A buffer of the v forms: block i is counts[i] elements at displacements[i] extents.
+// A buffer of the v forms: block i is counts[i] elements at displacements[i] extents; with
+// `types`, counts[i] elements of types[i] at displacements[i] bytes.
 struct BlocksArgument {
   const char* name;
   const char* counts_name;
@@ -46,6 +51,13 @@ struct BlocksArgument {
   const int64_t* counts = nullptr;
   const int64_t* displacements = nullptr;
   TypePtr type;
+  const char* displacements_name = "displacements";
+  std::vector<TypePtr> types;  // null where the count is 0
+
+  const TypePtr& type_of(int block) const {
+    return types.empty() ? type : types[static_cast<size_t>(block)];
+  }
+  int64_t unit_of(int block) const { return types.empty() ? type_of(block)->extent : 1; }
 };
 
 // The operation of a reduction with the handles that a user's function is given.
@@ -77,6 +89,11 @@ Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& 
                                     const BufferArgument& recv, int root);
 Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument& send,
                                      const BufferArgument& recv, int root);
+Result<CollectiveCall> alltoall_call(const CallSite& site, const BufferArgument& send,
+                                     const BufferArgument& recv);
+// Both forms with counts for each rank: which one is collective.
+Result<CollectiveCall> alltoallv_call(const CallSite& site, Collective collective,
+                                      const BlocksArgument& send, const BlocksArgument& recv);
 Result<CollectiveCall> barrier_call(const CallSite& site);
 
 }  // namespace sgl

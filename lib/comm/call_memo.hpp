@@ -7,8 +7,10 @@
 #include "schedule/problem.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace sgl {
 
@@ -26,6 +28,13 @@ struct CallKey {
   bool operator==(const CallKey&) const = default;
 };
 
+// A call's arrays of one element of 8 bytes a rank: counts, displacements, types. Null where
+// the call has none.
+struct CallArrays {
+  size_t ranks = 0;
+  std::array<const void*, 6> arrays{};
+};
+
 // A call's buffers as the caller gave them (null or the in-place marker included).
 struct CallBuffers {
   void* send = nullptr;
@@ -37,9 +46,11 @@ class CallMemo {
  public:
   // The operation of an equal call, bound to the buffers, when that needs no further
   // check: they are given and do not overlap. Else null.
-  std::unique_ptr<Operation> recall(const CallKey& key, const CallBuffers& buffers);
+  std::unique_ptr<Operation> recall(const CallKey& key, const CallArrays& arrays,
+                                    const CallBuffers& buffers);
   // Marks an operation that was prepared for the call, so that recycle() takes it.
-  void remember(const CallKey& key, const CallBuffers& buffers, Operation& operation);
+  void remember(const CallKey& key, const CallArrays& arrays, const CallBuffers& buffers,
+                Operation& operation);
   // Takes the operation if its call is still remembered; else it stays the caller's.
   bool recycle(std::unique_ptr<Operation>& operation);
   void clear() { slots_ = {}; }
@@ -48,10 +59,12 @@ class CallMemo {
   static constexpr uint64_t kSlots = 16;
   struct Slot {
     CallKey key;
-    uint64_t serial = 0;  // of what is remembered here
+    std::vector<std::byte> arrays;  // copies, one after the other
+    uint64_t serial = 0;            // of what is remembered here
     std::unique_ptr<Operation> idle;
   };
-  Slot* find(const CallKey& key);
+  static bool holds(const Slot& slot, const CallKey& key, const CallArrays& arrays);
+  Slot* find(const CallKey& key, const CallArrays& arrays);
 
   std::array<Slot, kSlots> slots_;
   uint64_t last_ = 0, next_ = 0, serials_ = 0;

@@ -24,12 +24,15 @@ struct CallCard {
   int64_t own_bytes;
   int32_t collective, root;
   uint32_t op, commutative;
+  int32_t in_place;  // where that changes the schedules of all
 };
 
-// Only the root knows the bytes of every rank's block.
-bool counts_at_root(Collective collective) {
-  return collective == Collective::gatherv || collective == Collective::scatterv;
-}
+// One rank's end of a pair of an alltoall.
+struct PairCard {
+  uint64_t signature;
+  int64_t elements, bytes;
+  bool operator==(const PairCard&) const = default;
+};
 
 // FNV-1a over the bytes of each block.
 uint64_t hash_of(const Blocks& blocks) {
@@ -82,8 +85,7 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
       problem, world_->on_one_node(), internal_ ? std::string_view() : world_->settings().algorithm,
       world_->settings().reproducible);
   if (!builder.ok()) return std::move(builder.status());
-  if (world_->settings().verify && problem.collective != Collective::gatherv &&
-      problem.collective != Collective::scatterv) {
+  if (world_->settings().verify && !counts_are_private(problem.collective)) {
     std::vector<Problem> problems(static_cast<size_t>(problem.size), problem);
     std::vector<Schedule> schedules;
     for (int rank = 0; rank < problem.size; ++rank) {
@@ -122,13 +124,15 @@ Result<std::unique_ptr<Operation>> Communicator::prepare(
   return operation;
 }
 
-std::unique_ptr<Operation> Communicator::recall(const CallKey& key, const CallBuffers& buffers) {
+std::unique_ptr<Operation> Communicator::recall(const CallKey& key, const CallArrays& arrays,
+                                                const CallBuffers& buffers) {
   if (!key.usable || !context_.broken.ok() || world_->settings().check) return nullptr;
-  return calls_.recall(key, buffers);
+  return calls_.recall(key, arrays, buffers);
 }
 
-void Communicator::remember(const CallKey& key, const CallBuffers& buffers, Operation& operation) {
-  if (key.usable) calls_.remember(key, buffers, operation);
+void Communicator::remember(const CallKey& key, const CallArrays& arrays,
+                            const CallBuffers& buffers, Operation& operation) {
+  if (key.usable) calls_.remember(key, arrays, buffers, operation);
 }
 
 void Communicator::recycle(std::unique_ptr<Operation> operation) {
@@ -166,7 +170,20 @@ Status Communicator::allgather_bytes(std::span<const std::byte> mine, std::vecto
   all->resize(mine.size() * static_cast<size_t>(size()));
   BufferArgument send{"mine", "count", const_cast<std::byte*>(mine.data()), false, count, byte};
   BufferArgument recv{"all", "count", all->data(), false, count, byte};
-  Result<CollectiveCall> call = allgather_call({rank(), size()}, send, recv);
+  return agree(allgather_call({rank(), size()}, send, recv), held);
+}
+
+Status Communicator::alltoall_bytes(std::span<const std::byte> send, std::span<std::byte> recv,
+                                    std::unique_lock<std::recursive_mutex>& held) {
+  TypePtr byte = basic_type(Basic::byte);
+  const int64_t count = static_cast<int64_t>(send.size()) / size();
+  BufferArgument mine{"send", "count", const_cast<std::byte*>(send.data()), false, count, byte};
+  BufferArgument theirs{"recv", "count", recv.data(), false, count, byte};
+  return agree(alltoall_call({rank(), size()}, mine, theirs), held);
+}
+
+Status Communicator::agree(Result<CollectiveCall> call,
+                           std::unique_lock<std::recursive_mutex>& held) {
   if (!call.ok()) return std::move(call.status());
   internal_ = true;
   Result<std::unique_ptr<Operation>> operation = prepare(call.take(), held);
@@ -224,17 +241,19 @@ void Communicator::meet(std::unique_lock<std::recursive_mutex>& held) {
 // The odd rank is the one that differs from what most ranks gave.
 Status Communicator::check_across_ranks(const CollectiveCall& call,
                                         std::unique_lock<std::recursive_mutex>& held) {
-  const bool at_root = counts_at_root(call.problem.collective);
+  const bool known_in_part = counts_are_private(call.problem.collective);
+  const bool exchanges = is_alltoall(call.problem.collective);
   const Blocks& blocks = call.problem.blocks;
   CallCard mine{call.signature.hash,
                 call.signature.elements,
-                at_root ? 0 : blocks.total(),
-                at_root ? 0 : hash_of(blocks),
+                known_in_part ? 0 : blocks.total(),
+                known_in_part ? 0 : hash_of(blocks),
                 blocks.count() == size() ? blocks.bytes(rank()) : 0,
                 static_cast<int32_t>(call.problem.collective),
                 call.problem.root,
                 static_cast<uint32_t>(call.reduction.kind),
-                call.problem.commutative};
+                call.problem.commutative,
+                exchanges && call.problem.in_place};
   std::vector<std::byte> bytes;
   SGL_TRY(allgather_bytes(std::as_bytes(std::span(&mine, 1)), &bytes, held));
   std::vector<CallCard> cards(static_cast<size_t>(size()));
@@ -263,10 +282,52 @@ Status Communicator::check_across_ranks(const CollectiveCall& call,
   SGL_TRY(differs([](const CallCard& c) { return c.elements; }, plain, "basic elements"));
   SGL_TRY(differs([](const CallCard& c) { return c.counts; }, plain, "counts with the hash"));
   SGL_TRY(differs([](const CallCard& c) { return c.signature; }, plain, "type signature"));
-  if (!at_root) return {};
+  SGL_TRY(differs([](const CallCard& c) { return c.in_place; },
+                  [](int32_t in_place) { return in_place ? "SGLCOLL_IN_PLACE" : "a buffer"; },
+                  "as send_buffer"));
+  if (!known_in_part) return {};
+  if (exchanges) return check_pairs(call, held);
   std::vector<int64_t> given;
   for (const CallCard& card : cards) given.push_back(card.own_bytes);
   return check_against_root(call.problem, given, held);
+}
+
+// Each rank compares what the others have for it with what it takes, and all learn what
+// was found.
+Status Communicator::check_pairs(const CollectiveCall& call,
+                                 std::unique_lock<std::recursive_mutex>& held) {
+  auto card = [](const Signature& signature, int64_t bytes) {
+    return PairCard{signature.hash, signature.elements, bytes};
+  };
+  const auto ranks = static_cast<size_t>(size());
+  std::vector<PairCard> mine, theirs(ranks);
+  for (size_t i = 0; i < ranks; ++i)
+    mine.push_back(card(call.sent[i], call.problem.outgoing().bytes(static_cast<int>(i))));
+  SGL_TRY(alltoall_bytes(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(theirs)),
+                         held));
+  struct Verdict {
+    int64_t odd = -1, given = 0, expected = 0;
+  } found;
+  for (size_t i = 0; i < ranks && found.odd < 0; ++i) {
+    const int64_t expected = call.problem.blocks.bytes(static_cast<int>(i));
+    if (theirs[i] != card(call.taken[i], expected))
+      found = {static_cast<int64_t>(i), theirs[i].bytes, expected};
+  }
+  std::vector<std::byte> bytes;
+  SGL_TRY(allgather_bytes(std::as_bytes(std::span(&found, 1)), &bytes, held));
+  for (size_t i = 0; i < ranks; ++i) {
+    std::memcpy(&found, bytes.data() + i * sizeof found, sizeof found);
+    if (found.odd < 0) continue;
+    const char* name = collective_name(call.problem.collective);
+    if (found.given == found.expected)
+      return error(
+          SGLCOLL_ERR_MISMATCH,
+          "{}: rank {} gives {} bytes of another type signature for rank {} than that expects",
+          name, found.odd, found.given, i);
+    return error(SGLCOLL_ERR_MISMATCH, "{}: rank {} gives {} bytes for rank {}, which expects {}",
+                 name, found.odd, found.given, i, found.expected);
+  }
+  return {};
 }
 
 // The root compares what each rank gives with its own counts, and all learn what it found.

@@ -36,8 +36,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
                                              std::unique_lock<std::recursive_mutex>& held);
   // The same without a CollectiveCall, if an equal call was made before and nothing
   // forbids it; else null, and after prepare() the call may be remembered.
-  std::unique_ptr<Operation> recall(const CallKey& key, const CallBuffers& buffers);
-  void remember(const CallKey& key, const CallBuffers& buffers, Operation& operation);
+  std::unique_ptr<Operation> recall(const CallKey& key, const CallArrays& arrays,
+                                    const CallBuffers& buffers);
+  void remember(const CallKey& key, const CallArrays& arrays, const CallBuffers& buffers,
+                Operation& operation);
   // Gives an operation's state back for the next one of the same plan.
   void recycle(std::unique_ptr<Operation> operation);
   Status start(Operation& operation);
@@ -59,6 +61,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // Blocking allgather of equal byte strings, for the library's own agreements.
   Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all,
                          std::unique_lock<std::recursive_mutex>& held);
+  // Blocking exchange of byte strings that are equally long for each pair, likewise.
+  Status alltoall_bytes(std::span<const std::byte> send, std::span<std::byte> recv,
+                        std::unique_lock<std::recursive_mutex>& held);
+  Status agree(Result<CollectiveCall> call, std::unique_lock<std::recursive_mutex>& held);
+  Status check_pairs(const CollectiveCall& call, std::unique_lock<std::recursive_mutex>& held);
   Status check_across_ranks(const CollectiveCall& call,
                             std::unique_lock<std::recursive_mutex>& held);
   Status check_against_root(const Problem& problem, const std::vector<int64_t>& given,

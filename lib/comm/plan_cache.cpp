@@ -4,15 +4,22 @@
 
 namespace sgl {
 
-bool same_problem(const Problem& a, const Problem& b) {
-  if (a.collective != b.collective || a.root != b.root || a.in_place != b.in_place ||
-      a.commutative != b.commutative || a.grain != b.grain || a.blocks.count() != b.blocks.count())
-    return false;
-  if (a.blocks.is_uniform() && b.blocks.is_uniform())
-    return a.blocks.count() == 0 || a.blocks.bytes(0) == b.blocks.bytes(0);
-  for (int i = 0; i < a.blocks.count(); ++i)
-    if (a.blocks.bytes(i) != b.blocks.bytes(i)) return false;
+namespace {
+
+bool same_blocks(const Blocks& a, const Blocks& b) {
+  if (a.count() != b.count()) return false;
+  if (a.is_uniform() && b.is_uniform()) return a.count() == 0 || a.bytes(0) == b.bytes(0);
+  for (int i = 0; i < a.count(); ++i)
+    if (a.bytes(i) != b.bytes(i)) return false;
   return true;
+}
+
+}  // namespace
+
+bool same_problem(const Problem& a, const Problem& b) {
+  return a.collective == b.collective && a.root == b.root && a.in_place == b.in_place &&
+         a.commutative == b.commutative && a.grain == b.grain && same_blocks(a.blocks, b.blocks) &&
+         same_blocks(a.send_blocks, b.send_blocks);
 }
 
 PlanCache::Entry* PlanCache::find(const Problem& problem) {

@@ -125,7 +125,20 @@ View Operation::view(const Slice& slice) const {
   auto* self = const_cast<Operation*>(this);  // temporaries are allocated on first use
   std::byte* base =
       slice.buffer >= kFirstTemp ? self->temp_memory(slice.buffer) : bindings_[slice.buffer].base;
+  if (!bindings_[slice.buffer].blocks.empty()) return block_view(slice);
   return {base, &bindings_[slice.buffer].layout, slice.offset, slice.length};
+}
+
+// Of a slice of a buffer whose blocks have layouts of their own.
+View Operation::block_view(const Slice& slice) const {
+  const Binding& binding = bindings_[slice.buffer];
+  const Problem& problem = plan_->problem;
+  const Blocks& blocks = slice.buffer == kSend ? problem.outgoing() : problem.blocks;
+  const int block = slice.length > 0 ? blocks.at(slice.offset) : 0;
+  const int64_t offset = slice.offset - blocks.start(block);
+  if (slice.length == 0 || offset + slice.length > blocks.bytes(block))
+    return {binding.base, &binding.layout, slice.offset, slice.length};
+  return {binding.base, &binding.blocks[static_cast<size_t>(block)], offset, slice.length};
 }
 
 void Operation::copy_to(const View& to, const View& from) {

@@ -26,10 +26,13 @@ namespace sgl {
 class Engine;
 struct Context;
 
-// A buffer of the plan bound to memory: `layout` is of its whole payload.
+// A buffer of the plan bound to memory: `layout` is of its whole payload. `blocks`, where
+// they are given, are the layouts of its blocks one by one, so that what concerns one rank
+// costs nothing that grows with the number of the others.
 struct Binding {
   std::byte* base = nullptr;
   Layout layout;
+  std::vector<Layout> blocks;
 };
 
 // How two elements are combined; what is unset is not needed (no reduction).
@@ -165,6 +168,7 @@ class Operation {
   void run_ready();
   void finish();
   View view(const Slice& slice) const;
+  View block_view(const Slice& slice) const;
   // Into memory that this operation does not read again.
   void copy_to(const View& to, const View& from);
   void unpack_to(const View& to, const std::byte* packed);

@@ -148,7 +148,8 @@ class Walker {
     if (operand) mine.piece_bytes = kOperandPieceBytes;
     const std::optional<Slice> found = peers_.find(peer, tag, !sends, round_.number());
     int index = 0;
-    if (found) {
+    // Of another length where only the peer knows its counts.
+    if (found && found->length == slice.length) {
       theirs_ = query_.buffers(peer);
       const Slice other{found->buffer, found->offset, slice.length};
       index = edges_.move(sends, mine, end_of(other, theirs_, peers_.temp_bytes()));

@@ -10,9 +10,27 @@ const char* collective_name(Collective collective) {
       "allgather",      "allgatherv", "reduce_scatter_block",
       "reduce_scatter", "allreduce",  "reduce",
       "bcast",          "gather",     "gatherv",
-      "scatter",        "scatterv",   "barrier",
+      "scatter",        "scatterv",   "alltoall",
+      "alltoallv",      "alltoallw",  "barrier",
   };
   return kNames[static_cast<int>(collective)];
+}
+
+bool is_alltoall(Collective collective) {
+  return collective == Collective::alltoall || collective == Collective::alltoallv ||
+         collective == Collective::alltoallw;
+}
+
+bool counts_are_private(Collective collective) {
+  switch (collective) {
+    case Collective::gatherv:
+    case Collective::scatterv:
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::optional<Collective> find_collective(std::string_view name) {
@@ -47,6 +65,12 @@ Blocks Blocks::per_rank(std::vector<int64_t> bytes) {
   }
   blocks.starts_ = std::move(starts);
   return blocks;
+}
+
+int Blocks::at(int64_t position) const {
+  if (!starts_) return static_cast<int>(position / bytes_);
+  const auto after = std::upper_bound(starts_->begin(), starts_->end(), position);
+  return static_cast<int>(after - starts_->begin()) - 1;
 }
 
 int64_t Blocks::largest() const {

@@ -27,10 +27,17 @@ enum class Collective : uint8_t {
   gatherv,
   scatter,
   scatterv,
+  alltoall,
+  alltoallv,
+  alltoallw,
   barrier,
 };
-inline constexpr int kCollectiveCount = 12;
+inline constexpr int kCollectiveCount = 15;
 const char* collective_name(Collective collective);
+bool is_alltoall(Collective collective);  // with its v and w forms
+// A rank knows its own counts only, so no other rank's schedule can be made here: the root of
+// a gatherv or scatterv knows all blocks, each rank of an alltoallv or alltoallw its own.
+bool counts_are_private(Collective collective);
 std::optional<Collective> find_collective(std::string_view name);
 std::string collective_names();  // "allgather, allgatherv, ..."
 
@@ -49,6 +56,8 @@ class Blocks {
   }
   int64_t start(int block) const { return starts_ ? (*starts_)[block] : bytes_ * block; }
   int64_t total() const { return start(count_); }
+  // The block that this byte of all blocks, of which there are some, is in. O(log count).
+  int at(int64_t position) const;
   int64_t largest() const;
 
  private:
@@ -69,8 +78,11 @@ class Blocks {
 //                      already there
 //   scatter(v)         kSend: all blocks at root, kRecv: own block; in_place at root: own block
 //                      stays where it is
+//   alltoall(v, w)     kSend: a block for each rank, kRecv: a block of each rank; in_place: what
+//                      goes to a rank is where what comes from it will be, both of equal size
 //   barrier            none
-// For allreduce, reduce and bcast, blocks is uniform(1, total).
+// For alltoallv and alltoallw, blocks are those that come, send_blocks those that go; no rank
+// knows those of other pairs. For allreduce, reduce and bcast, blocks is uniform(1, total).
 struct RankTree;  // topology/tree.hpp
 
 // How ranks stand around rings and in the numbering of trees.
@@ -85,7 +97,8 @@ struct Problem {
   int size = 1;
   int root = 0;
   Blocks blocks;
-  int64_t grain = 1;  // bytes of one element of a reduction: slices are cut at multiples of it
+  Blocks send_blocks;  // of no ranks where they are the same as `blocks`
+  int64_t grain = 1;   // bytes of one element of a reduction: slices are cut at multiples of it
   bool in_place = false;
   bool commutative = true;
   int64_t chunk_bytes = 128 << 10;  // of one pipelined piece (rounded to whole grains)
@@ -101,6 +114,9 @@ struct Problem {
   int rank_at(int place) const {
     return order ? order->rank_at[static_cast<size_t>(place)] : place;
   }
+
+  // What goes to each rank of an alltoall.
+  const Blocks& outgoing() const { return send_blocks.count() > 0 ? send_blocks : blocks; }
 
   // The buffer that holds this rank's input, and where its own block starts there.
   Buffer input_buffer() const;

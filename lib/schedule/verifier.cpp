@@ -140,9 +140,8 @@ Status verify(std::span<const Problem> problems, std::span<const Schedule> sched
                  schedules.size());
   SGL_TRY(check_problems(problems));
   Case all{.problems = problems, .specs = {}, .sizes = {}, .program = {}};
-  const Blocks& blocks = problems[problems[0].root].blocks;
   for (size_t rank = 0; rank < problems.size(); ++rank) {
-    all.specs.push_back(spec_of(problems[rank], blocks));
+    all.specs.push_back(spec_of(problems, static_cast<int>(rank)));
     all.sizes.push_back(buffer_sizes(all.specs[rank], schedules[rank]));
   }
   SGL_TRY(unroll(schedules, &all.program));

@@ -41,7 +41,8 @@ struct VerifyOptions {
 };
 
 // Rank i's problem and schedule at [i]; all of one collective. The blocks that a rank
-// cannot know (others' in gatherv and scatterv below the root) are not looked at.
+// cannot know (others' in gatherv and scatterv below the root) are not looked at. In an
+// alltoall what each rank sends is the truth.
 // SGLCOLL_ERR_INTERNAL with a text that names rank, round, step, slice and peer of the
 // first fault found. Pure; time is O(steps + overlapping pairs of slices), memory
 // (steps of a rank)^2 bits.

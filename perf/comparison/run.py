@@ -8,7 +8,8 @@ import subprocess
 from . import launch
 
 COLLECTIVES = ["allgather", "allgatherv", "reduce_scatter_block", "reduce_scatter", "allreduce",
-               "reduce", "bcast", "gather", "gatherv", "scatter", "scatterv", "barrier"]
+               "reduce", "bcast", "gather", "gatherv", "scatter", "scatterv", "alltoall",
+               "alltoallv", "alltoallw", "barrier"]
 
 # Open MPI's and MPICH's settings that were found to help at some size; the defaults are
 # always measured too, and the best result of a cell is the peer's.

@@ -80,6 +80,7 @@ class MpiBackend final : public Backend {
     contiguous_ = shape.kind == Shape::Kind::contiguous;
     mode_ = mode;
     payload_ = static_cast<int>(shape.payload);
+    extent_bytes_ = shape.extent * 4;
     packed_send_.assign(static_cast<size_t>(payload_) * static_cast<size_t>(size_), 0);
     packed_recv_ = packed_send_;
     if (!sum_made_) MPI_Op_create(sum_elements, 1, &sum_);
@@ -163,14 +164,31 @@ class MpiBackend final : public Backend {
       MPI_Scatter(send, count, type, recv, count, type, root, comm);
     else if (name == "scatterv")
       MPI_Scatterv(send, counts.data(), starts.data(), type, recv, count, type, root, comm);
+    else if (name == "alltoall")
+      MPI_Alltoall(send, count, type, recv, count, type, comm);
+    else if (name == "alltoallv")
+      MPI_Alltoallv(send, counts.data(), starts.data(), type, recv, counts.data(), starts.data(),
+                    type, comm);
+    else if (name == "alltoallw")
+      post_alltoallw(send, recv, type, counts, starts);
     else if (name == "barrier")
       MPI_Barrier(comm);
     else
       throw std::invalid_argument("no collective " + name);
   }
 
+  void post_alltoallw(const void* send, void* recv, MPI_Datatype type,
+                      const std::vector<int>& counts, std::vector<int> starts) {
+    const std::vector<MPI_Datatype> types(counts.size(), type);
+    const int64_t extent = type == type_ ? extent_bytes_ : 4;
+    for (int& start : starts) start = static_cast<int>(start * extent);
+    MPI_Alltoallw(send, counts.data(), starts.data(), types.data(), recv, counts.data(),
+                  starts.data(), types.data(), MPI_COMM_WORLD);
+  }
+
   static inline MpiBackend* reducing_ = nullptr;
   int rank_ = 0, size_ = 1, payload_ = 0;
+  int64_t extent_bytes_ = 0;
   bool contiguous_ = false, sum_made_ = false;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   MPI_Op sum_ = MPI_OP_NULL;

@@ -67,6 +67,7 @@ class SglcollBackend final : public Backend {
     type_ = resized;
     mode_ = mode;
     payload_ = shape.payload;
+    extent_bytes_ = shape.extent * 4;
     if (mode == Mode::packed) {
       packed_send_.assign(static_cast<size_t>(payload_ * size()), 0);
       packed_recv_.assign(static_cast<size_t>(payload_ * size()), 0);
@@ -130,6 +131,8 @@ class SglcollBackend final : public Backend {
       return check(sglcoll_gather(send, count, type, recv, count, type, root, comm));
     if (name == "scatter")
       return check(sglcoll_scatter(send, count, type, recv, count, type, root, comm));
+    if (name == "alltoall")
+      return check(sglcoll_alltoall(send, count, type, recv, count, type, comm));
     if (name == "barrier") return check(sglcoll_barrier(comm));
     std::vector<int64_t> counts(static_cast<size_t>(size()), count), starts(counts.size());
     for (size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int64_t>(i) * count;
@@ -144,13 +147,23 @@ class SglcollBackend final : public Backend {
     if (name == "scatterv")
       return check(sglcoll_scatterv(send, counts.data(), starts.data(), type, recv, count, type,
                                     root, comm));
+    if (name == "alltoallv")
+      return check(sglcoll_alltoallv(send, counts.data(), starts.data(), type, recv, counts.data(),
+                                     starts.data(), type, comm));
+    if (name == "alltoallw") {
+      const std::vector<sglcoll_type> types(counts.size(), type);
+      const int64_t extent = type == SGLCOLL_INT32 ? 4 : extent_bytes_;
+      for (int64_t& start : starts) start *= extent;
+      return check(sglcoll_alltoallw(send, counts.data(), starts.data(), types.data(), recv,
+                                     counts.data(), starts.data(), types.data(), comm));
+    }
     throw std::invalid_argument("no collective " + name);
   }
 
   sglcoll::World world_;
   sglcoll_type type_ = nullptr;
   Mode mode_ = Mode::derived;
-  int64_t payload_ = 0;
+  int64_t payload_ = 0, extent_bytes_ = 0;
   std::vector<int32_t> packed_send_, packed_recv_;
   std::vector<void*> shared_;
 };

@@ -55,6 +55,7 @@ int32_t expected(const Pattern& pattern, int block, int64_t i) {
   const std::string& name = pattern.collective;
   if (name == "bcast") return value(pattern, pattern.root, 0, i);
   if (name == "scatter" || name == "scatterv") return value(pattern, pattern.root, pattern.rank, i);
+  if (name.starts_with("alltoall")) return value(pattern, block, pattern.rank, i);
   if (!is_reduction(name)) return value(pattern, block, 0, i);  // gathers
   int from = name == "allreduce" || name == "reduce" ? 0 : pattern.rank;
   uint32_t sum = 0;

@@ -11,6 +11,9 @@ bool any_of(const std::string& name, std::initializer_list<const char*> names) {
 bool to_all(const std::string& name) {
   return any_of(name, {"allgather", "allgatherv"});
 }
+bool between_all(const std::string& name) {
+  return any_of(name, {"alltoall", "alltoallv", "alltoallw"});
+}
 bool to_root(const std::string& name) {
   return any_of(name, {"gather", "gatherv"});
 }
@@ -28,7 +31,8 @@ const std::vector<std::string>& collective_names() {
       "allgather",      "allgatherv", "reduce_scatter_block",
       "reduce_scatter", "allreduce",  "reduce",
       "bcast",          "gather",     "gatherv",
-      "scatter",        "scatterv",   "barrier"};
+      "scatter",        "scatterv",   "alltoall",
+      "alltoallv",      "alltoallw",  "barrier"};
   return names;
 }
 
@@ -37,13 +41,13 @@ bool is_reduction(const std::string& name) {
 }
 
 int blocks_sent(const std::string& name, int rank, int size, int root) {
-  if (reduces_blocks(name)) return size;
+  if (reduces_blocks(name) || between_all(name)) return size;
   if (from_root(name)) return rank == root ? size : 0;
   return any_of(name, {"bcast", "barrier"}) ? 0 : 1;
 }
 
 int blocks_received(const std::string& name, int rank, int size, int root) {
-  if (to_all(name)) return size;
+  if (to_all(name) || between_all(name)) return size;
   if (to_root(name)) return rank == root ? size : 0;
   if (name == "reduce") return rank == root ? 1 : 0;
   return name == "barrier" ? 0 : 1;
@@ -51,7 +55,8 @@ int blocks_received(const std::string& name, int rank, int size, int root) {
 
 double algorithm_blocks(const std::string& name, int size) {
   if (name == "barrier") return 0;
-  return to_all(name) || to_root(name) || from_root(name) || reduces_blocks(name) ? size : 1;
+  const bool one = any_of(name, {"allreduce", "reduce", "bcast"});
+  return one ? 1 : size;
 }
 
 double bus_factor(const std::string& name, int size) {
@@ -62,7 +67,7 @@ double bus_factor(const std::string& name, int size) {
 
 double copied_blocks(const std::string& name, int size) {
   double ranks = size;
-  if (to_all(name)) return ranks * ranks;
+  if (to_all(name) || between_all(name)) return ranks * ranks;
   if (to_root(name) || from_root(name) || name == "allreduce") return ranks;
   if (reduces_blocks(name)) return (ranks * ranks + ranks) / 2;
   if (name == "reduce") return (ranks + 1) / 2;

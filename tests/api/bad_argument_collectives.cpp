@@ -18,12 +18,18 @@ struct Arguments {
   const int64_t* displacements;
   sglcoll_op op = SGLCOLL_SUM;
   int root;
+  // The alltoalls, whose receiving side has counts and displacements.
+  const int64_t* send_counts;
+  const int64_t* send_displacements;
+  const sglcoll_type* send_types;
+  const sglcoll_type* recv_types;
 };
 
 Arguments good_arguments(Site& s) {
-  return {s.send.data(), kCount,      SGLCOLL_INT,     s.recv.data(),
-          kCount,        SGLCOLL_INT, s.counts.data(), s.displacements.data(),
-          SGLCOLL_SUM,   s.rank};
+  return {s.send.data(),  kCount,        SGLCOLL_INT,     s.recv.data(),
+          kCount,         SGLCOLL_INT,   s.counts.data(), s.displacements.data(),
+          SGLCOLL_SUM,    s.rank,        s.counts.data(), s.displacements.data(),
+          s.types.data(), s.types.data()};
 }
 
 using Spoil = std::function<void(Site& site, Arguments& arguments)>;
@@ -159,29 +165,42 @@ void add_overlap(R& rows) {
   rows.add("recv_buffer", "overlap", kBuffer, overlap_last);
 }
 
+// The arrays of a v form's side.
+struct Arrays {
+  std::string counts, displacements;
+  const int64_t* Arguments::*counts_member = &Arguments::counts;
+  const int64_t* Arguments::*displacements_member = &Arguments::displacements;
+};
+
 // The blocks of a v form, at recv_buffer or send_buffer.
 template <class R>
-void add_blocks(R& rows, bool receives) {
+void add_blocks(R& rows, bool receives, const Arrays& arrays) {
   static const int64_t kNegative[] = {4, -4, 4}, kMany[] = {4, INT64_MAX, 4},
                        kTooMany[] = {INT64_MAX / 4, INT64_MAX / 8, 4};
-  static const int64_t kFar[] = {0, INT64_MAX, 8}, kFarBack[] = {0, INT64_MIN / 2, 8};
-  const std::string counts = receives ? "recv_counts" : "send_counts";
-  rows.add(counts.c_str(), "NULL", SGLCOLL_ERR_ARG,
-           [](Site&, Arguments& a) { a.counts = nullptr; });
-  rows.add((counts + "[1]").c_str(), "-4", kCountCode,
-           [](Site&, Arguments& a) { a.counts = kNegative; });
-  rows.add(counts.c_str(), "9223372036854775807", kCountCode,
-           [](Site&, Arguments& a) { a.counts = kMany; });
-  rows.add((counts + "[1]").c_str(), "1152921504606846975", kCountCode,
-           [](Site&, Arguments& a) { a.counts = kTooMany; });
-  rows.add("displacements", "NULL", SGLCOLL_ERR_ARG,
-           [](Site&, Arguments& a) { a.displacements = nullptr; });
-  rows.add("displacements[1]", "9223372036854775807", kCountCode,
-           [](Site&, Arguments& a) { a.displacements = kFar; });
-  rows.add("displacements[1]", "-4611686018427387904", kCountCode,
-           [](Site&, Arguments& a) { a.displacements = kFarBack; });
+  static const int64_t kFar[] = {0, INT64_MAX, 8};
+  const auto counts = arrays.counts_member;
+  const auto places = arrays.displacements_member;
+  auto add = [&](const std::string& name, const char* value, sglcoll_status code, auto member,
+                 const int64_t* array) {
+    rows.add(name.c_str(), value, code, [=](Site&, Arguments& a) { a.*member = array; });
+  };
+  add(arrays.counts, "NULL", SGLCOLL_ERR_ARG, counts, nullptr);
+  add(arrays.counts + "[1]", "-4", kCountCode, counts, kNegative);
+  add(arrays.counts, "9223372036854775807", kCountCode, counts, kMany);
+  add(arrays.counts + "[1]", "1152921504606846975", kCountCode, counts, kTooMany);
+  add(arrays.displacements, "NULL", SGLCOLL_ERR_ARG, places, nullptr);
+  add(arrays.displacements + "[1]", "9223372036854775807", kCountCode, places, kFar);
   rows.add(receives ? "recv_buffer" : "send_buffer", "NULL", kBuffer,
            [=](Site&, Arguments& a) { receives ? a.recv = nullptr : a.send = nullptr; });
+}
+
+// In units of a type's extent, with that type.
+template <class R>
+void add_typed_blocks(R& rows, bool receives, const Arrays& arrays) {
+  static const int64_t kFarBack[] = {0, INT64_MIN / 2, 8};
+  add_blocks(rows, receives, arrays);
+  rows.add((arrays.displacements + "[1]").c_str(), "-4611686018427387904", kCountCode,
+           [member = arrays.displacements_member](Site&, Arguments& a) { a.*member = kFarBack; });
   add_bad_types(rows, receives ? "recv_type" : "send_type",
                 receives ? &Arguments::recv_type : &Arguments::send_type);
 }
@@ -252,7 +271,7 @@ static void add_symmetric_rows(Table* table) {
   auto allgatherv = ROWS(allgatherv, a.send, a.send_count, a.send_type, a.recv, a.counts,
                          a.displacements, a.recv_type);
   add_send(allgatherv);
-  add_blocks(allgatherv, true);
+  add_typed_blocks(allgatherv, true, {"recv_counts", "displacements"});
   add_mismatch(allgatherv);
   add_overlap(allgatherv);
   add_no_in_place(allgatherv, "recv_buffer", false, true);
@@ -330,7 +349,7 @@ static void add_rooted_rows(Table* table) {
   both_gathers(gather);
   both_gathers(gatherv);
   add_recv(gather);
-  add_blocks(gatherv, true);
+  add_typed_blocks(gatherv, true, {"recv_counts", "displacements"});
   gather.add("send_count", "1152921504606846976", kCountCode,
              [](Site& s, Arguments& a) { elsewhere(s, a), a.send_count = int64_t{1} << 60; });
 
@@ -358,13 +377,79 @@ static void add_rooted_rows(Table* table) {
   both_scatters(scatter);
   both_scatters(scatterv);
   add_send(scatter);
-  add_blocks(scatterv, false);
+  add_typed_blocks(scatterv, false, {"send_counts", "displacements"});
   scatter.add("recv_count", "1152921504606846976", kCountCode,
               [](Site& s, Arguments& a) { elsewhere(s, a), a.recv_count = int64_t{1} << 60; });
 }
 
+// The types of an alltoallw's side, of which one is bad.
+template <class R>
+void add_bad_type_arrays(R& rows, const std::string& name, const sglcoll_type* Arguments::*member) {
+  rows.add(name.c_str(), "NULL", SGLCOLL_ERR_ARG,
+           [=](Site&, Arguments& a) { a.*member = nullptr; });
+  auto add = [&](const char* value, auto type_of) {
+    rows.add((name + "[1]").c_str(), value, kType, [=](Site& s, Arguments& a) {
+      s.bad_types = s.types;
+      s.bad_types[1] = type_of(s);
+      a.*member = s.bad_types.data();
+    });
+  };
+  add("NULL", [](Site&) -> sglcoll_type { return nullptr; });
+  add("freed", [](Site& s) { return s.freed_type; });
+  add("not committed", [](Site& s) { return s.uncommitted; });
+}
+
+static void add_alltoall_rows(Table* table) {
+  auto alltoall =
+      ROWS(alltoall, a.send, a.send_count, a.send_type, a.recv, a.recv_count, a.recv_type);
+  add_send(alltoall);
+  add_recv(alltoall);
+  add_mismatch(alltoall);
+
+  auto alltoallv = ROWS(alltoallv, a.send, a.send_counts, a.send_displacements, a.send_type, a.recv,
+                        a.counts, a.displacements, a.recv_type);
+  auto alltoallw = ROWS(alltoallw, a.send, a.send_counts, a.send_displacements, a.send_types,
+                        a.recv, a.counts, a.displacements, a.recv_types);
+  const Arrays go{"send_counts", "send_displacements", &Arguments::send_counts,
+                  &Arguments::send_displacements};
+  const Arrays come{"recv_counts", "recv_displacements"};
+  auto in_bytes = [](Arrays arrays) {
+    arrays.displacements += "_bytes";
+    return arrays;
+  };
+  add_typed_blocks(alltoallv, false, go);
+  add_typed_blocks(alltoallv, true, come);
+  add_blocks(alltoallw, false, in_bytes(go));
+  add_blocks(alltoallw, true, in_bytes(come));
+  add_bad_type_arrays(alltoallw, "send_types", &Arguments::send_types);
+  add_bad_type_arrays(alltoallw, "recv_types", &Arguments::recv_types);
+  alltoallv.add("send_buffer", "float", SGLCOLL_ERR_MISMATCH,
+                [](Site&, Arguments& a) { a.send_type = SGLCOLL_FLOAT; });
+  alltoallw.add("send_buffer", "float", SGLCOLL_ERR_MISMATCH, [](Site& s, Arguments& a) {
+    s.bad_types.assign(s.types.size(), SGLCOLL_FLOAT);
+    a.send_types = s.bad_types.data();
+  });
+  auto all = [](auto& rows) {
+    add_overlap(rows);
+    add_no_in_place(rows, "recv_buffer", false, true);
+    rows.add("recv_buffer", "NULL", kBuffer,
+             [](Site&, Arguments& a) { a.send = SGLCOLL_IN_PLACE, a.recv = nullptr; });
+  };
+  all(alltoall);
+  all(alltoallv);
+  all(alltoallw);
+  auto both = [](auto& rows) {
+    static const int64_t kThree[] = {3, 3, 3};
+    rows.add("send_buffer", "3 elements", SGLCOLL_ERR_MISMATCH,
+             [](Site&, Arguments& a) { a.send_counts = kThree; });
+  };
+  both(alltoallv);
+  both(alltoallw);
+}
+
 void add_collective_rows(Table* table) {
   add_symmetric_rows(table);
+  add_alltoall_rows(table);
   add_rooted_rows(table);
 }
 

@@ -43,6 +43,7 @@ struct Site {
   void* shared = nullptr;                 // from sglcoll_mem_alloc
   std::vector<int32_t> send, recv;
   std::vector<int64_t> counts, displacements;
+  std::vector<sglcoll_type> types, bad_types;  // the latter for a row to fill
   Outputs outputs;
 };
 

@@ -121,6 +121,7 @@ TEST(BadArgument, EveryRowIsRefused) {
     site.recv.assign(64, -1);
     site.counts.assign(kRanks, 4);
     site.displacements = {0, 4, 8};
+    site.types.assign(kRanks, SGLCOLL_INT);
     ASSERT_OK(sglcoll_comm_dup(world, &site.comm));
     ASSERT_OK(sglcoll_mem_alloc(site.comm, 256, &site.shared));
     sglcoll_request barriers[2] = {};

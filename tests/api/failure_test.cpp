@@ -76,6 +76,8 @@ const Collective kCollectives[] = {
     COLLECTIVE(bcast, b.recv.data(), b.count, SGLCOLL_INT, kVictim, ),
     COLLECTIVE(scatter, b.send.data(), b.count, SGLCOLL_INT, b.recv.data(), b.count, SGLCOLL_INT,
                kVictim, ),
+    COLLECTIVE(alltoall, b.send.data(), b.count, SGLCOLL_INT, b.recv.data(), b.count,
+               SGLCOLL_INT, ),
     COLLECTIVE(barrier, ),
 };
 

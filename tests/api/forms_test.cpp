@@ -2,6 +2,9 @@
 // in every order by every call, persistent ones started again and again.
 #include "api/oracle.hpp"
 
+#include <sglcoll/sglcoll.hpp>
+
+#include <array>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -30,11 +33,70 @@ TEST_P(AtRankCount, EveryFormMatchesTheOracle) {
   });
 }
 
+// The C++ interface's alltoalls; rank r has value 10 r + i for rank i.
+TEST(CxxInterface, AlltoallInEveryForm) {
+  on_world(2, [](sglcoll_comm world) {
+    sglcoll_comm made = nullptr;
+    ASSERT_OK(sglcoll_comm_dup(world, &made));
+    const sglcoll::Communicator comm(made);
+    const int rank = comm.rank();
+    const std::array<int32_t, 2> send{10 * rank, 10 * rank + 1}, wanted{rank, 10 + rank};
+    const std::array<int64_t, 2> counts{1, 1}, places{0, 1}, bytes{0, 4};
+    const std::array<sglcoll_type, 2> types{SGLCOLL_INT32, SGLCOLL_INT32};
+    const sglcoll::Parts parts{counts, places};
+    const sglcoll::TypedParts typed{counts, bytes, types};
+    std::array<int32_t, 2> recv{};
+    auto expect_done = [&](auto call) {
+      recv.fill(-1);
+      call();
+      EXPECT_EQ(recv, wanted);
+    };
+    auto started = [](sglcoll::Request request) {
+      request.start();
+      request.wait();
+    };
+    expect_done([&] { comm.alltoall(send, recv); });
+    expect_done([&] { comm.ialltoall(send, recv).wait(); });
+    expect_done([&] { started(comm.alltoall_init(send, recv)); });
+    expect_done([&] { comm.alltoallv(send, parts, recv, parts); });
+    expect_done([&] { comm.ialltoallv(send, parts, recv, parts).wait(); });
+    expect_done([&] { started(comm.alltoallv_init(send, parts, recv, parts)); });
+    expect_done([&] { comm.alltoallw(send.data(), typed, recv.data(), typed); });
+    expect_done([&] { comm.ialltoallw(send.data(), typed, recv.data(), typed).wait(); });
+    expect_done([&] { started(comm.alltoallw_init(send.data(), typed, recv.data(), typed)); });
+    recv = send;
+    comm.alltoall_in_place(recv);
+    EXPECT_EQ(recv, wanted);
+    const sglcoll::Parts short_by_one{std::span(counts).first(1), places};
+    EXPECT_THROW(comm.alltoallv(send, short_by_one, recv, parts), sglcoll::Error);
+  });
+}
+
+// A call with other arrays than the one before, at the same addresses.
+TEST(Arrays, AreComparedAndNotOnlyTheirAddresses) {
+  on_world(2, [](sglcoll_comm world) {
+    const int rank = rank_of(world);
+    std::vector<int64_t> counts{1, 1}, places{0, 2};
+    const std::vector<int32_t> send{rank, rank + 10, rank + 20, rank + 30};
+    for (int64_t count : {1, 2, 1, 2, 0}) {
+      counts.assign(2, count);
+      std::vector<int32_t> recv(4, -1);
+      ASSERT_OK(sglcoll_alltoallv(send.data(), counts.data(), places.data(), SGLCOLL_INT32,
+                                  recv.data(), counts.data(), places.data(), SGLCOLL_INT32, world));
+      for (int from = 0; from < 2; ++from)
+        for (int i = 0; i < 2; ++i)
+          EXPECT_EQ(recv[static_cast<size_t>(2 * from + i)],
+                    i < count ? from + 20 * rank + 10 * i : -1)
+              << count << " from " << from;
+    }
+  });
+}
+
 // An operation on integers whose input changes from run to run.
 class Job {
  public:
-  enum class Kind { allreduce, bcast, allgather, reduce_scatter, gather, barrier };
-  static constexpr int kKinds = 6;
+  enum class Kind { allreduce, bcast, allgather, reduce_scatter, gather, alltoall, barrier };
+  static constexpr int kKinds = 7;
 
   Job(Kind kind, sglcoll_comm comm, int64_t count)
       : kind_(kind), comm_(comm), count_(count), rank_(rank_of(comm)), size_(size_of(comm)) {
@@ -52,11 +114,13 @@ class Job {
   void start() {
     fill(0);
     EXPECT_OK(call(sglcoll_iallreduce, sglcoll_ibcast, sglcoll_iallgather,
-                   sglcoll_ireduce_scatter_block, sglcoll_igather, sglcoll_ibarrier));
+                   sglcoll_ireduce_scatter_block, sglcoll_igather, sglcoll_ialltoall,
+                   sglcoll_ibarrier));
   }
   void init() {
     EXPECT_OK(call(sglcoll_allreduce_init, sglcoll_bcast_init, sglcoll_allgather_init,
-                   sglcoll_reduce_scatter_block_init, sglcoll_gather_init, sglcoll_barrier_init));
+                   sglcoll_reduce_scatter_block_init, sglcoll_gather_init, sglcoll_alltoall_init,
+                   sglcoll_barrier_init));
   }
 
   void expect_done() const {
@@ -85,7 +149,8 @@ class Job {
 
   template <class... Functions>
   sglcoll_status call(Functions... functions) {
-    auto [allreduce, bcast, allgather, reduce_scatter, gather, barrier] = std::tuple(functions...);
+    auto [allreduce, bcast, allgather, reduce_scatter, gather, alltoall, barrier] =
+        std::tuple(functions...);
     void *send = send_.data(), *recv = recv_.data();
     switch (kind_) {
       case Kind::allreduce:
@@ -99,6 +164,8 @@ class Job {
       case Kind::gather:
         return gather(send, count_, SGLCOLL_INT, recv, count_, SGLCOLL_INT, root(), comm_,
                       &request);
+      case Kind::alltoall:
+        return alltoall(send, count_, SGLCOLL_INT, recv, count_, SGLCOLL_INT, comm_, &request);
       case Kind::barrier:
         return barrier(comm_, &request);
     }
@@ -108,6 +175,7 @@ class Job {
   int64_t result_count() const {
     switch (kind_) {
       case Kind::allgather:
+      case Kind::alltoall:
         return count_ * size_;
       case Kind::gather:
         return rank_ == root() ? count_ * size_ : 0;
@@ -129,6 +197,8 @@ class Job {
         return input(root(), run_, i);
       case Kind::reduce_scatter:
         return input(size_ - 1, run_, rank_ * count + i);
+      case Kind::alltoall:
+        return input(i / count, run_, rank_ * count + i % count);
       default:
         return input(i / count, run_, i % count);
     }

@@ -1,37 +1,11 @@
-#include "api/oracle.hpp"
+#include "api/form_call.hpp"
 
 #include <numeric>
 
 namespace sgl::test {
 namespace {
 
-thread_local Form form_in_use = Form::blocking;
-
-// One run of a collective in the form in use.
-template <class Blocking, class Nonblocking, class Persistent, class... Arguments>
-sglcoll_status run_in_form(Blocking blocking, Nonblocking nonblocking, Persistent persistent,
-                           Arguments... arguments) {
-  sglcoll_request request = nullptr;
-  switch (form_in_use) {
-    case Form::blocking:
-      return blocking(arguments...);
-    case Form::nonblocking: {
-      const sglcoll_status status = nonblocking(arguments..., &request);
-      return status == SGLCOLL_OK ? sglcoll_wait(&request) : status;
-    }
-    case Form::persistent: {
-      sglcoll_status status = persistent(arguments..., &request);
-      if (status == SGLCOLL_OK) status = sglcoll_start(request);
-      if (status == SGLCOLL_OK) status = sglcoll_wait(&request);
-      EXPECT_OK(sglcoll_request_free(&request));
-      return status;
-    }
-  }
-  return SGLCOLL_ERR_INTERNAL;
-}
-
-#define CALL(name, ...) \
-  run_in_form(sglcoll_##name, sglcoll_i##name, sglcoll_##name##_init, __VA_ARGS__)
+thread_local Form current_form = Form::blocking;
 
 // Counts of the v forms: different on each rank, zero on some.
 std::vector<int64_t> uneven_counts(int size, int64_t count) {
@@ -84,7 +58,10 @@ void expect_blocks(TypedBuffer& buffer, const TypeCase& type, const std::vector<
 }  // namespace
 
 void use_form(Form form) {
-  form_in_use = form;
+  current_form = form;
+}
+Form form_in_use() {
+  return current_form;
 }
 
 sglcoll_status check_allgather(sglcoll_comm comm, const TypeCase& type, int64_t count) {

@@ -25,6 +25,9 @@ sglcoll_status check_gather(sglcoll_comm comm, const TypeCase& type, int64_t cou
 sglcoll_status check_gatherv(sglcoll_comm comm, const TypeCase& type, int64_t count);
 sglcoll_status check_scatter(sglcoll_comm comm, const TypeCase& type, int64_t count);
 sglcoll_status check_scatterv(sglcoll_comm comm, const TypeCase& type, int64_t count);
+sglcoll_status check_alltoall(sglcoll_comm comm, const TypeCase& type, int64_t count);
+sglcoll_status check_alltoallv(sglcoll_comm comm, const TypeCase& type, int64_t count);
+sglcoll_status check_alltoallw(sglcoll_comm comm, const TypeCase& type, int64_t count);
 sglcoll_status check_barrier(sglcoll_comm comm, const TypeCase& type, int64_t count);
 
 // `operations` allgathers of strided elements at once, each with its own buffers.
@@ -46,6 +49,9 @@ inline constexpr NamedCheck kChecks[] = {
     {"gatherv", check_gatherv},
     {"scatter", check_scatter},
     {"scatterv", check_scatterv},
+    {"alltoall", check_alltoall},
+    {"alltoallv", check_alltoallv},
+    {"alltoallw", check_alltoallw},
     {"barrier", check_barrier},
 };
 

@@ -289,6 +289,26 @@ TEST_F(Check, ComparesTheRootsCountsWithTheOthers) {
   });
 }
 
+TEST_F(Check, ComparesWhatTheRanksOfEachPairGive) {
+  static int send[64], recv[64];
+  static const int64_t counts[] = {2, 2, 2, 2}, more[] = {2, 2, 3, 2}, places[] = {0, 4, 8, 12},
+                       bytes[] = {0, 16, 32, 48};
+  static const sglcoll_type ints[] = {SGLCOLL_INT, SGLCOLL_INT, SGLCOLL_INT, SGLCOLL_INT},
+                            floats[] = {SGLCOLL_FLOAT, SGLCOLL_INT, SGLCOLL_INT, SGLCOLL_INT};
+  expect_odd("as send_buffer", "SGLCOLL_IN_PLACE", [](sglcoll_comm world, bool odd) {
+    return sglcoll_alltoall(odd ? SGLCOLL_IN_PLACE : send, 4, SGLCOLL_INT, recv, 4, SGLCOLL_INT,
+                            world);
+  });
+  expect_odd("rank 1 gives 12 bytes for rank 2", "8", [](sglcoll_comm world, bool odd) {
+    return sglcoll_alltoallv(send, odd ? more : counts, places, SGLCOLL_INT, recv, counts, places,
+                             SGLCOLL_INT, world);
+  });
+  expect_odd("for rank 0", "another type signature", [](sglcoll_comm world, bool odd) {
+    return sglcoll_alltoallw(send, counts, bytes, odd ? floats : ints, recv, counts, bytes, ints,
+                             world);
+  });
+}
+
 TEST_F(Check, InEveryForm) {
   static int recv[256];
   for (bool persistent : {false, true}) {

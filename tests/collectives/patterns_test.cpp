@@ -5,6 +5,7 @@
 #include "collectives/patterns/knomial.hpp"
 #include "collectives/patterns/ring.hpp"
 #include "collectives/patterns/rooted.hpp"
+#include "collectives/patterns/tournament.hpp"
 
 #include <algorithm>
 #include <set>
@@ -222,6 +223,31 @@ TEST(Doubling, HalvedRangesPartitionAmongPartners) {
         EXPECT_EQ(std::max(mine.last, theirs.last), before.last);
         EXPECT_NE(mine.first, theirs.first);
       }
+}
+
+TEST(Tournament, EachPairMeetsOnceAndTheSameWayRound) {
+  for (int size = 1; size <= kMaxSize; ++size)
+    for (int rank = 0; rank < size; ++rank) {
+      std::set<int> met;
+      for (int round = 0; round < tournament_rounds(size); ++round) {
+        const int partner = tournament_partner(rank, round, size);
+        ASSERT_GE(partner, 0);
+        ASSERT_LT(partner, size);
+        EXPECT_EQ(tournament_partner(partner, round, size), rank) << size << " round " << round;
+        if (partner != rank) {
+          EXPECT_TRUE(met.insert(partner).second) << size << " meets twice: " << partner;
+        }
+      }
+      EXPECT_EQ(static_cast<int>(met.size()), size - 1) << size;
+    }
+}
+
+TEST(Tournament, LargeSizes) {
+  for (int size : kLargeSizes)
+    for (int rank : {0, 1, size / 3, size - 1})
+      for (int round : {0, 1, size / 2, tournament_rounds(size) - 1})
+        EXPECT_EQ(tournament_partner(tournament_partner(rank, round, size), round, size), rank)
+            << size << " round " << round;
 }
 
 }  // namespace

@@ -56,6 +56,10 @@ TEST(Registry, CostsAreThoseOfTheFormulas) {
   EXPECT_EQ(cost(Collective::allreduce, "recursive_doubling").bytes, 2 * 4096);
   EXPECT_EQ(cost(Collective::bcast, "binomial").steps, 2);
   EXPECT_EQ(cost(Collective::barrier, "dissemination").steps, 2);
+  EXPECT_EQ(cost(Collective::alltoall, "pairwise").steps, 3);
+  EXPECT_EQ(cost(Collective::alltoall, "linear").steps, 1);
+  EXPECT_EQ(cost(Collective::alltoall, "bruck").steps, 2);
+  EXPECT_EQ(cost(Collective::alltoall, "bruck").bytes, 4 * 1024);
 }
 
 // What the formula says a rank sends is what the busiest rank's schedule sends.

@@ -38,18 +38,22 @@ constexpr Case kCases[] = {
     {Collective::reduce, "double_tree"},
     {Collective::gather, "binomial"},
     {Collective::scatter, "binomial"},
+    {Collective::alltoall, "direct"},
+    {Collective::alltoall, "pairwise"},
+    {Collective::alltoall, "linear"},
     {Collective::barrier, "dissemination"},
 };
 
 class AtAMillionRanks : public testing::TestWithParam<Case> {};
 
-TEST_P(AtAMillionRanks, RoundsAreSmall) {
-  const Builder* builder = find_builder(GetParam().collective, GetParam().name);
+void expect_small_rounds(const Case& of, bool in_place) {
+  const Builder* builder = find_builder(of.collective, of.name);
   ASSERT_NE(builder, nullptr);
   Problem problem;
-  problem.collective = GetParam().collective;
+  problem.collective = of.collective;
   problem.size = kRanks;
   problem.rank = kRanks / 3 * 2;
+  problem.in_place = in_place;
   const bool one = problem.collective == Collective::allreduce ||
                    problem.collective == Collective::reduce ||
                    problem.collective == Collective::bcast;
@@ -71,6 +75,16 @@ TEST_P(AtAMillionRanks, RoundsAreSmall) {
               static_cast<long long>(generated - built));
   EXPECT_LE(first.steps().size() + last.steps().size(), 130u);
   for (const Step& step : last.steps()) EXPECT_LT(step.peer, kRanks);
+  int64_t aside = 0;
+  for (int64_t bytes : schedule.temp_bytes) aside += bytes;
+  if (is_alltoall(problem.collective)) {
+    EXPECT_LE(aside, 1 << 20);
+  }
+}
+
+TEST_P(AtAMillionRanks, RoundsAreSmall) {
+  expect_small_rounds(GetParam(), false);
+  if (is_alltoall(GetParam().collective)) expect_small_rounds(GetParam(), true);
 }
 
 INSTANTIATE_TEST_SUITE_P(Builders, AtAMillionRanks, testing::ValuesIn(kCases),

@@ -110,10 +110,15 @@ TEST(Table, OverANetwork) {
   EXPECT_EQ(choice(problem_of(Collective::bcast, 16, 1 << 20), false), "double_tree");
   EXPECT_EQ(choice(problem_of(Collective::gather, 16, 64), false), "binomial");
   EXPECT_EQ(choice(problem_of(Collective::gather, 16, 64 << 10), false), "linear");
+  EXPECT_EQ(choice(problem_of(Collective::alltoall, 16, 64), false), "bruck");
+  EXPECT_EQ(choice(problem_of(Collective::alltoall, 7, 64), false), "linear");
+  EXPECT_EQ(choice(problem_of(Collective::alltoall, 16, 4 << 10), false), "linear");
+  EXPECT_EQ(choice(problem_of(Collective::alltoall, 16, 64 << 10), false), "pairwise");
+  EXPECT_EQ(choice(problem_of(Collective::alltoallw, 16, 64 << 10), false), "linear");
 }
 
 // Whatever the problem, the choice fits it and is the same on every rank, though
-// in_place and the blocks of gatherv and scatterv differ per rank.
+// in_place and the blocks whose counts are private differ per rank.
 TEST(Table, ChoiceFitsAndIsTheSameOnAllRanks) {
   for (int c = 0; c < kCollectiveCount; ++c)
     for (int size = 1; size <= 64; ++size)
@@ -129,8 +134,7 @@ TEST(Table, ChoiceFitsAndIsTheSameOnAllRanks) {
               Problem other = problem;
               other.rank = size - 1;
               other.in_place = true;
-              if (other.collective == Collective::gatherv ||
-                  other.collective == Collective::scatterv)
+              if (counts_are_private(other.collective))
                 other.blocks = Blocks::per_rank(std::vector<int64_t>(static_cast<size_t>(size)));
               EXPECT_EQ(choice(other, on_node, {}, reproducible), chosen.value()->name);
             }

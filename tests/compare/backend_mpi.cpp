@@ -183,6 +183,11 @@ void MpiBackend::post(const Draw& d, const Call& call, MPI_Datatype st, MPI_Data
   for (int block = 0; block < d.size; ++block)
     counts.push_back(static_cast<int>(d.count(d.all_side(), block)));
   const int *all = counts.data(), *places = displacements.data();
+  std::vector<int> go, come, from, to;
+  if (exchanges(d.collective)) {
+    go = to_int(d.peer_counts(d.send, rank_)), from = to_int(d.peer_places(d.send, rank_));
+    come = to_int(d.peer_counts(d.recv, rank_)), to = to_int(d.peer_places(d.recv, rank_));
+  }
   switch (d.collective) {
     case Collective::allgather:
       return post_form(d, MPI_Allgather, MPI_Iallgather, send, sent, st, recv, received, rt, comm);
@@ -203,6 +208,18 @@ void MpiBackend::post(const Draw& d, const Call& call, MPI_Datatype st, MPI_Data
                        d.root, comm);
     case Collective::bcast:
       return post_form(d, MPI_Bcast, MPI_Ibcast, recv, all[0], rt, d.root, comm);
+    case Collective::alltoall:
+      return post_form(d, MPI_Alltoall, MPI_Ialltoall, send, go[0], st, recv, come[0], rt, comm);
+    case Collective::alltoallv:
+      return post_form(d, MPI_Alltoallv, MPI_Ialltoallv, send, go.data(), from.data(), st, recv,
+                       come.data(), to.data(), rt, comm);
+    case Collective::alltoallw: {
+      const std::vector<MPI_Datatype> sts(go.size(), st), rts(come.size(), rt);
+      for (int& place : from) place *= static_cast<int>(d.send.map.extent());
+      for (int& place : to) place *= static_cast<int>(d.recv.map.extent());
+      return post_form(d, MPI_Alltoallw, MPI_Ialltoallw, send, go.data(), from.data(), sts.data(),
+                       recv, come.data(), to.data(), rts.data(), comm);
+    }
     case Collective::allreduce:
       return post_form(d, MPI_Allreduce, MPI_Iallreduce, send, recv, all[0], rt, op, comm);
     case Collective::reduce:

@@ -176,6 +176,11 @@ void SglcollBackend::post(const Draw& d, const Call& call, sglcoll_op op) {
   std::vector<int64_t> counts;
   for (int block = 0; block < d.size; ++block) counts.push_back(d.count(d.all_side(), block));
   const int64_t *all = counts.data(), *places = d.displacements.data();
+  std::vector<int64_t> go, come, from, to;
+  if (exchanges(d.collective)) {
+    go = d.peer_counts(d.send, rank()), from = d.peer_places(d.send, rank());
+    come = d.peer_counts(d.recv, rank()), to = d.peer_places(d.recv, rank());
+  }
   switch (d.collective) {
     case Collective::allgather:
       return post_form(d, FORMS(allgather), send, sent, st, recv, received, rt, comm);
@@ -191,6 +196,18 @@ void SglcollBackend::post(const Draw& d, const Call& call, sglcoll_op op) {
       return post_form(d, FORMS(scatterv), send, all, places, st, recv, received, rt, d.root, comm);
     case Collective::bcast:
       return post_form(d, FORMS(bcast), recv, all[0], rt, d.root, comm);
+    case Collective::alltoall:
+      return post_form(d, FORMS(alltoall), send, go[0], st, recv, come[0], rt, comm);
+    case Collective::alltoallv:
+      return post_form(d, FORMS(alltoallv), send, go.data(), from.data(), st, recv, come.data(),
+                       to.data(), rt, comm);
+    case Collective::alltoallw: {
+      const std::vector<sglcoll_type> sts(go.size(), st), rts(come.size(), rt);
+      for (int64_t& place : from) place *= d.send.map.extent();
+      for (int64_t& place : to) place *= d.recv.map.extent();
+      return post_form(d, FORMS(alltoallw), send, go.data(), from.data(), sts.data(), recv,
+                       come.data(), to.data(), rts.data(), comm);
+    }
     case Collective::allreduce:
       return post_form(d, FORMS(allreduce), send, recv, all[0], rt, op, comm);
     case Collective::reduce:

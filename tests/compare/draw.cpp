@@ -12,7 +12,8 @@ constexpr Basic kMoved[] = {Basic::int8,    Basic::int16,     Basic::int32,     
                             Basic::int_int, Basic::float_int, Basic::complex_double};
 
 bool has_counts(Collective collective) {
-  return collective == Collective::allgatherv || collective == Collective::gatherv ||
+  return collective == Collective::alltoallv || collective == Collective::alltoallw ||
+         collective == Collective::allgatherv || collective == Collective::gatherv ||
          collective == Collective::scatterv || collective == Collective::reduce_scatter;
 }
 
@@ -88,12 +89,28 @@ void draw_blocks(Random& random, Draw* draw) {
   }
 }
 
-bool overlap(const Side& side, const Draw& draw) {
+// In place, what goes is where what comes will be, so both are equally long.
+void draw_pairs(Random& random, Draw* draw) {
+  const int size = draw->size;
+  const bool uneven = has_counts(draw->collective), shuffled = uneven && chance(random, 50);
+  for (int i = 0; i < size * size; ++i)
+    draw->pairs.push_back(uneven ? draw_number(random, 0, 3) : draw->units[0]);
+  for (int from = 0; draw->in_place && from < size; ++from)
+    for (int to = 0; to < from; ++to)
+      draw->pairs[static_cast<size_t>(from * size + to)] =
+          draw->pairs[static_cast<size_t>(to * size + from)];
+  draw->order.resize(static_cast<size_t>(size));
+  std::iota(draw->order.begin(), draw->order.end(), 0);
+  if (shuffled) std::shuffle(draw->order.begin(), draw->order.end(), random);
+  for (int i = 0; i < size; ++i) draw->room.push_back(uneven ? draw_number(random, 0, 2) : 0);
+}
+
+using Places = std::vector<std::pair<int64_t, int64_t>>;  // first element and count of a block
+
+bool overlap(const Side& side, const Places& blocks) {
   std::vector<std::pair<int64_t, int64_t>> pieces;
-  bool all = &side == &draw.all_side();
-  for (int block = 0; block < (all ? draw.size : 1); ++block) {
-    int64_t first = all ? draw.displacements[static_cast<size_t>(block)] : 0;
-    for (int64_t i = 0; i < draw.count(side, block); ++i)
+  for (const auto& [first, count] : blocks) {
+    for (int64_t i = 0; i < count; ++i)
       for (const auto& element : side.map.elements)
         pieces.emplace_back((first + i) * side.map.extent() + element.offset,
                             basic_info(element.basic).size);
@@ -104,18 +121,48 @@ bool overlap(const Side& side, const Draw& draw) {
   return false;
 }
 
+bool overlap(const Side& side, const Draw& draw) {
+  Places blocks;
+  if (exchanges(draw.collective)) {
+    for (int rank = 0; rank < draw.size; ++rank) {
+      const std::vector<int64_t> counts = draw.peer_counts(side, rank);
+      const std::vector<int64_t> places = draw.peer_places(side, rank);
+      blocks.clear();
+      for (size_t i = 0; i < counts.size(); ++i) blocks.emplace_back(places[i], counts[i]);
+      if (overlap(side, blocks)) return true;
+    }
+    return false;
+  }
+  const bool all = &side == &draw.all_side();
+  for (int block = 0; block < (all ? draw.size : 1); ++block)
+    blocks.emplace_back(all ? draw.displacements[static_cast<size_t>(block)] : 0,
+                        draw.count(side, block));
+  return overlap(side, blocks);
+}
+
 int64_t bytes_of(const Draw& draw) {
-  int64_t units = std::accumulate(draw.units.begin(), draw.units.end(), int64_t{0});
+  const std::vector<int64_t>& blocks = exchanges(draw.collective) ? draw.pairs : draw.units;
+  int64_t units = std::accumulate(blocks.begin(), blocks.end(), int64_t{0});
   return units * draw.recv.count * std::ssize(draw.recv.map.byte_offsets());
 }
 
 }  // namespace
 
 const char* name_of(Collective collective) {
-  constexpr const char* kNames[] = {
-      "allgather",     "allgatherv", "gather",    "gatherv", "scatter",
-      "scatterv",      "bcast",      "allreduce", "reduce",  "reduce_scatter_block",
-      "reduce_scatter"};
+  constexpr const char* kNames[] = {"allgather",
+                                    "allgatherv",
+                                    "gather",
+                                    "gatherv",
+                                    "scatter",
+                                    "scatterv",
+                                    "bcast",
+                                    "alltoall",
+                                    "alltoallv",
+                                    "alltoallw",
+                                    "allreduce",
+                                    "reduce",
+                                    "reduce_scatter_block",
+                                    "reduce_scatter"};
   return kNames[static_cast<size_t>(collective)];
 }
 
@@ -128,9 +175,33 @@ bool gathers(Collective collective) {
 bool scatters(Collective collective) {
   return collective == Collective::scatter || collective == Collective::scatterv;
 }
+bool exchanges(Collective collective) {
+  return collective >= Collective::alltoall && collective <= Collective::alltoallw;
+}
 bool is_rooted(Collective collective) {
   return (collective >= Collective::gather && collective <= Collective::bcast) ||
          collective == Collective::reduce;
+}
+
+std::vector<int64_t> Draw::peer_counts(const Side& side, int rank) const {
+  std::vector<int64_t> counts;
+  for (int peer = 0; peer < size; ++peer) {
+    const int from = &side == &send ? rank : peer, to = &side == &send ? peer : rank;
+    counts.push_back(pairs[static_cast<size_t>(from * size + to)] * side.count);
+  }
+  return counts;
+}
+
+std::vector<int64_t> Draw::peer_places(const Side& side, int rank) const {
+  const std::vector<int64_t> counts = peer_counts(side, rank);
+  std::vector<int64_t> places(counts.size());
+  int64_t next = 0;
+  for (int peer : order) {
+    const auto block = static_cast<size_t>(peer);
+    places[block] = next;
+    next += counts[block] + room[block];
+  }
+  return places;
 }
 
 Draw make_draw(uint64_t seed, int64_t index, int size) {
@@ -147,6 +218,7 @@ Draw make_draw(uint64_t seed, int64_t index, int size) {
     draw.in_place = draw.collective != Collective::bcast && chance(random, 30);
     draw_sides(random, &draw);
     draw_blocks(random, &draw);
+    if (exchanges(draw.collective)) draw_pairs(random, &draw);
     if (bytes_of(draw) > kMostBytes) continue;
     if (overlap(draw.recv, draw) || overlap(draw.send, draw)) continue;
     return draw;
@@ -161,7 +233,8 @@ std::string describe(const Draw& draw) {
   if (is_rooted(draw.collective)) text += ", root " + std::to_string(draw.root);
   if (draw.in_place) text += ", in place";
   text += ", units";
-  for (int64_t units : draw.units) text += " " + std::to_string(units);
+  for (int64_t units : exchanges(draw.collective) ? draw.pairs : draw.units)
+    text += " " + std::to_string(units);
   if (!is_reduction(draw.collective) && draw.collective != Collective::bcast)
     text += ", send " + std::to_string(draw.send.count) + " " + describe(draw.send.recipe);
   return text + ", recv " + std::to_string(draw.recv.count) + " " + describe(draw.recv.recipe);

@@ -102,9 +102,11 @@ void write_reduced(Image* image, const Piece& piece, const Draw& draw) {
   }
 }
 
-// What the collective leaves in a block.
-void write_result(Image* image, const Piece& piece, const Draw& draw) {
+// What the collective leaves in a block of this rank.
+void write_result(Image* image, const Piece& piece, const Draw& draw, int rank) {
   if (is_reduction(draw.collective)) return write_reduced(image, piece, draw);
+  if (exchanges(draw.collective))
+    return write_contribution(image, {rank, piece.displacement, piece.count}, piece.block);
   write_contribution(image, piece, gathers(draw.collective) ? piece.block : draw.root);
 }
 
@@ -113,6 +115,16 @@ std::vector<Piece> all_blocks(const Draw& draw) {
   for (int block = 0; block < draw.size; ++block)
     pieces.push_back({block, draw.displacements[static_cast<size_t>(block)],
                       draw.count(draw.all_side(), block)});
+  return pieces;
+}
+
+std::vector<Piece> peer_blocks(const Draw& draw, const Side& side, int rank) {
+  const std::vector<int64_t> counts = draw.peer_counts(side, rank);
+  const std::vector<int64_t> places = draw.peer_places(side, rank);
+  std::vector<Piece> pieces;
+  for (int block = 0; block < draw.size; ++block)
+    pieces.push_back(
+        {block, places[static_cast<size_t>(block)], counts[static_cast<size_t>(block)]});
   return pieces;
 }
 
@@ -140,6 +152,9 @@ class Part {
     } else if (reduction) {
       send_.emplace(draw.recv, all_blocks(draw));
       recv_.emplace(draw.recv, own_recv);
+    } else if (exchanges(collective)) {
+      send_.emplace(draw.send, peer_blocks(draw, draw.send, rank));
+      recv_.emplace(draw.recv, peer_blocks(draw, draw.recv, rank));
     } else if (gathers(collective)) {
       send_.emplace(draw.send, own_send);
       if (root) recv_.emplace(draw.recv, all_blocks(draw));
@@ -179,6 +194,9 @@ class Part {
       recv_ = send_;
       send_.reset();
       for (const Piece& piece : recv_->pieces()) write_contribution(&*recv_, piece, rank_);
+    } else if (in_place_ && exchanges(draw_.collective)) {
+      send_.reset();
+      for (const Piece& piece : recv_->pieces()) write_contribution(&*recv_, piece, rank_);
     } else if (in_place_ && gathers(draw_.collective)) {
       send_.reset();
       write_contribution(&*recv_, recv_->pieces()[static_cast<size_t>(rank_)], rank_);
@@ -193,8 +211,8 @@ class Part {
 
   void expect(Image* image) {
     if (in_place_ && scattered())  // the result is at the start, whatever its block
-      return write_result(image, {rank_, 0, draw_.count(draw_.recv, rank_)}, draw_);
-    for (const Piece& piece : image->pieces()) write_result(image, piece, draw_);
+      return write_result(image, {rank_, 0, draw_.count(draw_.recv, rank_)}, draw_, rank_);
+    for (const Piece& piece : image->pieces()) write_result(image, piece, draw_, rank_);
   }
 
   const Draw& draw_;

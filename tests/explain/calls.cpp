@@ -31,6 +31,13 @@ sglcoll_type committed_type(const tools::Shape& shape) {
   return resized;
 }
 
+static std::vector<int64_t> in_bytes(std::vector<int64_t> elements, sglcoll_type type) {
+  int64_t lower_bound = 0, extent = 0;
+  EXPECT_OK(sglcoll_type_get_extent(type, &lower_bound, &extent));
+  for (int64_t& place : elements) place *= extent;
+  return elements;
+}
+
 CallBuffers::CallBuffers(const tools::Shape& send_shape, const tools::Shape& recv_shape, int size)
     : send(static_cast<size_t>(send_shape.extent * size), 1),
       recv(static_cast<size_t>(recv_shape.extent * size), 0) {}
@@ -61,6 +68,16 @@ sglcoll_status call(const std::string& name, CallBuffers& buffers, sglcoll_type 
   if (name == "scatterv")
     return sglcoll_scatterv(send, counts.data(), starts.data(), send_type, recv, 1, recv_type, root,
                             comm);
+  if (name == "alltoall") return sglcoll_alltoall(send, 1, send_type, recv, 1, recv_type, comm);
+  if (name == "alltoallv")
+    return sglcoll_alltoallv(send, counts.data(), starts.data(), send_type, recv, counts.data(),
+                             starts.data(), recv_type, comm);
+  if (name == "alltoallw") {
+    const std::vector<sglcoll_type> sent(size, send_type), taken(size, recv_type);
+    const std::vector<int64_t> from = in_bytes(starts, send_type), to = in_bytes(starts, recv_type);
+    return sglcoll_alltoallw(send, counts.data(), from.data(), sent.data(), recv, counts.data(),
+                             to.data(), taken.data(), comm);
+  }
   if (name == "barrier") return sglcoll_barrier(comm);
   ADD_FAILURE() << "no call for " << name;
   return SGLCOLL_ERR_ARG;

@@ -173,7 +173,8 @@ TEST(Plan, CopiesAndReductionsAreNamed) {
 }
 
 TEST(Plan, OneRankAlone) {
-  for (const char* collective : {"allgather", "allreduce", "bcast", "barrier", "scatter"}) {
+  for (const char* collective :
+       {"allgather", "allreduce", "bcast", "barrier", "scatter", "alltoall", "alltoallw"}) {
     const PlanReport report = report_of(options_of(collective, 1));
     EXPECT_EQ(report.traffic, Traffic()) << collective;
   }

@@ -48,7 +48,7 @@ refused 'samples' allgather --samples 29
 refused '0 to 1' bcast --root 2
 
 for collective in allgather allgatherv reduce_scatter_block reduce_scatter allreduce reduce bcast \
-                  gather gatherv scatter scatterv; do
+                  gather gatherv scatter scatterv alltoall alltoallv alltoallw; do
   right 1 "$collective" --bytes 4K --layout vector:8:16 --memory alloc --samples 30
 done
 right 1 barrier

@@ -9,10 +9,10 @@ namespace {
 
 constexpr int64_t kUnknownBytes = 77;
 
-std::vector<int64_t> block_bytes(const Case& of) {
+std::vector<int64_t> drawn_bytes(const Case& of, int count) {
   std::mt19937_64 random(of.seed);
   std::vector<int64_t> bytes;
-  for (int block = 0; block < of.size; ++block) {
+  for (int block = 0; block < count; ++block) {
     const int64_t drawn = static_cast<int64_t>(random() % (2 * of.elements + 1));
     int64_t elements = 0;
     switch (of.counts) {
@@ -40,11 +40,27 @@ Blocks blocks_for(const Case& of, int rank) {
       of.collective == Collective::bcast)
     return Blocks::uniform(1, elements * of.grain);
   if (!has_irregular_blocks(of.collective)) return Blocks::uniform(of.size, elements * of.grain);
-  std::vector<int64_t> bytes = block_bytes(of);
+  std::vector<int64_t> bytes = drawn_bytes(of, of.size);
   if (is_rooted(of.collective) && rank != of.root)
     for (int block = 0; block < of.size; ++block)
       if (block != rank) bytes[block] = kUnknownBytes;
   return Blocks::per_rank(bytes);
+}
+
+// What each pair exchanges, by sender and receiver; in place the same both ways.
+void set_pair_blocks(const Case& of, Problem* problem) {
+  const std::vector<int64_t> drawn = drawn_bytes(of, of.size * of.size);
+  auto bytes = [&](int from, int to) {
+    if (of.in_place && from > to) std::swap(from, to);
+    return drawn[static_cast<size_t>(from * of.size + to)];
+  };
+  std::vector<int64_t> come, go;
+  for (int peer = 0; peer < of.size; ++peer) {
+    come.push_back(bytes(peer, problem->rank));
+    go.push_back(bytes(problem->rank, peer));
+  }
+  problem->blocks = Blocks::per_rank(come);
+  if (!of.in_place) problem->send_blocks = Blocks::per_rank(go);
 }
 
 }  // namespace
@@ -69,9 +85,14 @@ bool is_rooted(Collective collective) {
   }
 }
 
+bool has_pair_blocks(Collective collective) {
+  return collective == Collective::alltoallv || collective == Collective::alltoallw;
+}
+
 bool has_irregular_blocks(Collective collective) {
   return collective == Collective::allgatherv || collective == Collective::reduce_scatter ||
-         collective == Collective::gatherv || collective == Collective::scatterv;
+         collective == Collective::gatherv || collective == Collective::scatterv ||
+         has_pair_blocks(collective);
 }
 
 std::vector<Problem> problems_of(const Case& of) {
@@ -82,7 +103,10 @@ std::vector<Problem> problems_of(const Case& of) {
     problem.rank = rank;
     problem.size = of.size;
     problem.root = of.root;
-    problem.blocks = blocks_for(of, rank);
+    if (has_pair_blocks(of.collective))
+      set_pair_blocks(of, &problem);
+    else
+      problem.blocks = blocks_for(of, rank);
     problem.grain = of.grain;
     problem.in_place = of.in_place;
     problem.commutative = of.commutative;

@@ -26,6 +26,7 @@ struct Case {
 
 bool is_reduction(Collective collective);
 bool is_rooted(Collective collective);
+bool has_pair_blocks(Collective collective);       // alltoallv and alltoallw
 bool has_irregular_blocks(Collective collective);  // the v forms and reduce_scatter
 
 // The problems of ranks 0 .. size - 1. Blocks that a rank cannot know (gatherv and

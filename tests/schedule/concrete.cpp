@@ -187,6 +187,10 @@ class Run {
       case Collective::scatter:
       case Collective::scatterv:
         return rank == problem.root ? blocks().total() : 0;
+      case Collective::alltoall:
+      case Collective::alltoallv:
+      case Collective::alltoallw:
+        return problem.outgoing().total();
       default:
         return is_gather(problem) ? blocks().bytes(rank) : blocks().total();
     }
@@ -208,6 +212,10 @@ class Run {
       case Collective::reduce_scatter:
       case Collective::reduce_scatter_block:
         return {send, problem.in_place ? blocks().total() : blocks().bytes(rank)};
+      case Collective::alltoall:
+      case Collective::alltoallv:
+      case Collective::alltoallw:
+        return {send, problem.blocks.total()};
       default:
         return {send, blocks().total()};
     }
@@ -391,6 +399,14 @@ class Run {
       case Collective::scatter:
       case Collective::scatterv:
         return input_byte(problem, problem.root, blocks().start(rank) + i);
+      case Collective::alltoall:
+      case Collective::alltoallv:
+      case Collective::alltoallw: {
+        int source = 0;
+        while (i >= problem.blocks.start(source + 1)) ++source;
+        const Blocks& theirs = problems_[static_cast<size_t>(source)].outgoing();
+        return input_byte(problem, source, theirs.start(rank) + i - problem.blocks.start(source));
+      }
       default:
         break;
     }

@@ -62,6 +62,8 @@ struct Extent {
 std::vector<Extent> extents(const Case& of, int variant) {
   if (of.collective == Collective::barrier || of.counts == Counts::all_zero) return {{1, 64}};
   const Extent few{3, 128 << 10}, many{307, 1024};
+  // Blocks that are cut into pieces of different lengths.
+  if (is_alltoall(of.collective) && of.size <= 16) return {few, many, {307, 200}};
   if (of.size <= 24) return {few, many};
   return {(of.size + variant) % 2 == 0 ? few : many};
 }

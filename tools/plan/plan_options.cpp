@@ -74,6 +74,8 @@ Blocks blocks_of(Collective collective, int ranks, int64_t bytes) {
     case Collective::reduce_scatter:
     case Collective::gatherv:
     case Collective::scatterv:
+    case Collective::alltoallv:
+    case Collective::alltoallw:
       return Blocks::per_rank(std::vector<int64_t>(static_cast<size_t>(ranks), bytes));
     default:
       return Blocks::uniform(holds_one_vector(collective) ? 1 : ranks, bytes);
@@ -107,6 +109,10 @@ Counts counts_of(const Problem& problem, int rank) {
       return {0, 1};
     case Collective::allreduce:
       return {problem.in_place ? 0 : 1, 1};
+    case Collective::alltoall:
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+      return {problem.in_place ? 0 : all, all};
     case Collective::barrier:
       return {0, 0};
   }

@@ -133,6 +133,25 @@ std::vector<int64_t> buffer_sizes(const Spec& spec, const Schedule& schedule) {
   return sizes;
 }
 
+namespace {
+
+// In an alltoall both ranks of a pair have to know the same.
+Status check_pairs(std::span<const Problem> problems) {
+  if (!is_alltoall(problems[0].collective)) return {};
+  const int size = static_cast<int>(problems.size());
+  for (int from = 0; from < size; ++from)
+    for (int to = 0; to < size; ++to) {
+      const int64_t sent = problems[from].outgoing().bytes(to);
+      const int64_t taken = problems[to].blocks.bytes(from);
+      if (sent != taken)
+        return error(SGLCOLL_ERR_INTERNAL, "rank {} has {} bytes for rank {}, which expects {}",
+                     from, sent, to, taken);
+    }
+  return {};
+}
+
+}  // namespace
+
 Status check_problems(std::span<const Problem> problems) {
   if (problems.empty()) return error(SGLCOLL_ERR_INTERNAL, "there are no ranks to verify");
   const Problem& first = problems[0];
@@ -150,7 +169,7 @@ Status check_problems(std::span<const Problem> problems) {
   if (first.root < 0 || first.root >= size || first.grain <= 0)
     return error(SGLCOLL_ERR_INTERNAL, "root {} or grain {} is not valid for {} ranks", first.root,
                  first.grain, size);
-  return {};
+  return check_pairs(problems);
 }
 
 Status check_form(const Program& program, std::span<const Problem> problems,

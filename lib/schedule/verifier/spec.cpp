@@ -5,11 +5,12 @@ namespace {
 
 class SpecMaker {
  public:
-  SpecMaker(const Problem& problem, const Blocks& blocks)
-      : problem_(problem),
-        blocks_(blocks),
-        rank_(problem.rank),
-        own_(blocks.bytes(block_index())) {}
+  SpecMaker(std::span<const Problem> problems, int rank)
+      : problems_(problems),
+        problem_(problems[static_cast<size_t>(rank)]),
+        blocks_(problems[static_cast<size_t>(problem_.root)].blocks),
+        rank_(rank),
+        own_(blocks_.bytes(block_index())) {}
 
   Spec make() {
     switch (problem_.collective) {
@@ -37,6 +38,11 @@ class SpecMaker {
         break;
       case Collective::bcast:
         bcast();
+        break;
+      case Collective::alltoall:
+      case Collective::alltoallv:
+      case Collective::alltoallw:
+        exchange_all();
         break;
       case Collective::barrier:
         break;
@@ -102,6 +108,23 @@ class SpecMaker {
     output(0, total(), problem_.root, problem_.root + 1, 0);
   }
 
+  // A rank that is in place says with its blocks both what goes and what comes.
+  void exchange_all() {
+    const Blocks& outgoing = problem_.outgoing();
+    spec_.recv_bytes = problem_.blocks.total();
+    if (problem_.in_place)
+      input(kRecv, 0, outgoing.total());
+    else
+      input(kSend, 0, spec_.send_bytes = outgoing.total());
+    int64_t next = 0;
+    for (int source = 0; source < problem_.size; ++source) {
+      const Blocks& theirs = problems_[static_cast<size_t>(source)].outgoing();
+      output(next, theirs.bytes(rank_), source, source + 1, theirs.start(rank_));
+      next += theirs.bytes(rank_);
+    }
+  }
+
+  std::span<const Problem> problems_;
   const Problem& problem_;
   const Blocks& blocks_;
   int rank_;
@@ -111,8 +134,8 @@ class SpecMaker {
 
 }  // namespace
 
-Spec spec_of(const Problem& problem, const Blocks& blocks) {
-  return SpecMaker(problem, blocks).make();
+Spec spec_of(std::span<const Problem> problems, int rank) {
+  return SpecMaker(problems, rank).make();
 }
 
 }  // namespace sgl::verifier

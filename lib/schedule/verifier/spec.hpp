@@ -4,6 +4,7 @@
 #include "schedule/problem.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace sgl::verifier {
@@ -11,7 +12,7 @@ namespace sgl::verifier {
 // These payload bytes come from the input of ranks [first, last), one after the other
 // (combined when there are several), at input bytes `position` and on. A rank's input
 // is what it contributes, counted from 0: its own block in allgather and gather, all
-// blocks in scatter and reductions, the whole message in bcast.
+// blocks in scatter, alltoall and reductions, the whole message in bcast.
 struct Meaning {
   Slice slice;
   int first = 0, last = 0;
@@ -25,8 +26,9 @@ struct Spec {
   bool recv_is_input_only = false;         // bcast's root: nothing may be written
 };
 
-// `blocks` is the truth about all blocks (the root's), problem.blocks need only be right
-// where the rank can know it.
-Spec spec_of(const Problem& problem, const Blocks& blocks);
+// Of rank `rank`; problems by rank. The root's blocks are the truth about all, the others'
+// need only be right where they can know it; of an alltoall, each rank's outgoing blocks are
+// the truth about what it sends.
+Spec spec_of(std::span<const Problem> problems, int rank);
 
 }  // namespace sgl::verifier
