@@ -205,7 +205,7 @@ case_unreachable() {
   err_has 'host absent1: .*status 127.*--remote-program'
   run 1 --launch-agent /nonexistent/agent --host a true
   err_has "host a: cannot start '/nonexistent/agent'.*--launch-agent"
-  [ $SECONDS -le 10 ] || fail "took $SECONDS s"
+  [ $SECONDS -le 30 ] || fail "took $SECONDS s"
 }
 case_silent() {
   SECONDS=0
@@ -226,7 +226,7 @@ case_wrong_secret() {
   err_has 'host old1: .*this host has sglrun 0.* install one version on all hosts'
   over 1 a,nonsense1 true
   err_has "host nonsense1: .*--daemon is for sglrun's own use"
-  [ $SECONDS -le 15 ] || fail "took $SECONDS s"
+  [ $SECONDS -le 45 ] || fail "took $SECONDS s"
 }
 # The secret is in no command line, environment or file that another could read.
 case_secret_is_hidden() {
@@ -245,14 +245,14 @@ case_secret_is_hidden() {
 case_daemon_killed() {
   local victim
   for victim in supervisor worker; do
-    SECONDS=0
     start_over a:1,b:1 sh -c 'setsid sleep 100 & echo ready; exec sleep 100'
     all_ready 2
+    SECONDS=0
     kill -KILL "$(daemon_of b $victim)"
     ends_with 1
     err_has 'host b: the connection to its daemon was lost.*; ending the job'
     [ $victim = supervisor ] || err_has 'worker process was killed by signal 9'
-    [ $SECONDS -le 5 ] || fail "took $SECONDS s"
+    [ $SECONDS -le 10 ] || fail "took $SECONDS s"
     eventually none_left || fail "processes are left: $(leftovers | xargs -r ps -o pid,args -p)"
   done
 }
@@ -274,7 +274,7 @@ case_frozen() {
   kill -STOP "$frozen"
   ends_with 1
   err_has 'host b: the connection to its daemon was lost: no sign of life for 4 s'
-  [ $SECONDS -le 14 ] || fail "took $SECONDS s"
+  [ $SECONDS -le 20 ] || fail "took $SECONDS s"
   kill -CONT "$frozen"  # it finds itself alone and cleans up
 }
 # The daemons that lose sglrun end their part, whatever of sglrun dies and however.

@@ -67,9 +67,9 @@ case_start() {
   run 0 --host h1:2,h2:2 "$exchange_program" h1 h1 h2 h2
 }
 case_lost_network() {
-  SECONDS=0
   start --host-timeout 5 --host h1:1,h2:1 sh -c 'echo ready; exec sleep 100'
   all_ready 2
+  SECONDS=0
   ip -n "$prefix-0" link set cable2 down
   ends_with 1
   err_has 'host h2: the connection to its daemon was lost: .*; ending the job'
