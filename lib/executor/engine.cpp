@@ -16,7 +16,9 @@ constexpr int64_t kSleepNs = 2'000'000;  // deaths of peers are looked for this 
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Transport> transport, EngineOptions options)
-    : transport_(std::move(transport)), options_(options) {}
+    : transport_(std::move(transport)),
+      options_(options),
+      yield_ns_(transport_ ? transport_->yield_ns() : INT64_MAX / 2) {}
 
 Engine::~Engine() {
   for (const auto& [way, memory] : left_exposed_) way->release(memory);
@@ -71,7 +73,7 @@ void Engine::wait_turn(int64_t* idle_since) {
     __builtin_ia32_pause();
     return;
   }
-  if (now - *idle_since < 4 * options_.spin_ns || !transport_)
+  if (now - *idle_since < options_.spin_ns + yield_ns_)
     sched_yield();
   else
     transport_->wait(kSleepNs);
