@@ -437,6 +437,10 @@ typedef struct sglcoll_counters {
   uint64_t registrations;      /* memory regions registered */
   uint64_t registration_hits;  /* uses that found their memory registered */
   uint64_t pinned_bytes;       /* registered now */
+  /* Of the device requests above those that depend on timing, each a doorbell of its own: */
+  uint64_t credits_sent;     /* messages that only say that there is room again */
+  uint64_t credits_received; /* a receive posted again for each */
+  uint64_t probes;           /* writes of no bytes to peers that have been silent */
 } sglcoll_counters;
 /* Local. Of the communicator's world. */
 SGLCOLL_API SGLCOLL_CHECK_RESULT sglcoll_status sglcoll_counters_get(sglcoll_comm comm,

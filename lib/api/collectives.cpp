@@ -101,6 +101,7 @@ struct Remembered {
   CallKey key;
   CallBuffers buffers;
   CallArrays arrays;
+  bool arrays_at_root = false;  // elsewhere they are not looked at
 };
 
 Remembered remembered(Collective collective, const void* send, int64_t send_count,
@@ -117,7 +118,7 @@ Remembered remembered(Collective collective, const void* send, int64_t send_coun
               recv_type,
               op,
               handle_generation()};
-  return {key, {const_cast<void*>(send), const_cast<void*>(recv)}, {}};
+  return {key, {const_cast<void*>(send), const_cast<void*>(recv)}, {}, false};
 }
 
 // With arrays that all ranks give; those of a side that is in place are not looked at.
@@ -128,9 +129,10 @@ Remembered with_arrays(Remembered call, std::array<const void*, 3> send,
   return call;
 }
 
-// The rooted forms with arrays are not.
-Remembered not_remembered() {
-  return {};
+Remembered with_root_arrays(Remembered call, const int64_t* counts, const int64_t* displacements) {
+  call.arrays.arrays = {counts, displacements};
+  call.arrays_at_root = true;
+  return call;
 }
 
 // Checks the communicator, makes the call and runs it.
@@ -141,6 +143,7 @@ Code run(sglcoll_comm comm, Form form, sglcoll_request* request, sglcoll_type us
     SGL_ASSIGN(communicator, use_comm(comm));
     if (form != Form::blocking) SGL_TRY(check_output("request", request));
     auto held = communicator->world()->lock();
+    if (call.arrays_at_root && communicator->rank() != call.key.root) call.arrays = {};
     call.arrays.ranks = static_cast<size_t>(communicator->size());
     std::unique_ptr<Operation> operation =
         communicator->recall(call.key, call.arrays, call.buffers);
@@ -259,7 +262,8 @@ SGL_COLLECTIVE(gather,
 SGL_COLLECTIVE(gatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type, int root,),
-  nullptr, not_remembered(), {
+  nullptr,
+  with_root_arrays(remembered(Collective::gatherv, send_buffer, send_count, send_type, recv_buffer, 0, recv_type, nullptr, root), recv_counts, displacements), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BlocksArgument>(site, root, "recv_buffer", [&] {
     return blocks_argument("recv_buffer", "recv_counts", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
@@ -281,7 +285,7 @@ SGL_COLLECTIVE(scatter,
 SGL_COLLECTIVE(scatterv,
   (const void* send_buffer, const int64_t send_counts[], const int64_t displacements[], sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
-  not_remembered(), {
+  with_root_arrays(remembered(Collective::scatterv, send_buffer, 0, send_type, recv_buffer, recv_count, recv_type, nullptr, root), send_counts, displacements), {
   SGL_ASSIGN(send, at_root_only<BlocksArgument>(site, root, "send_buffer", [&] {
     return blocks_argument("send_buffer", "send_counts", "send_type", send_buffer, send_counts, displacements, send_type);
   }));

@@ -19,8 +19,15 @@ constexpr Setting kSettings[] = {
      "between nodes; sim is the simulated verbs device, for tests, and needs all ranks in one "
      "process"},
     {"SGLCOLL_DEVICE", SettingKind::text, "", "",
-     "RDMA device to use, e.g. \"mlx5_0\"; empty takes the fastest one that works"},
+     "RDMA device to use, e.g. \"mlx5_0\", or several with commas between; empty takes the fastest "
+     "that work"},
+    {"SGLCOLL_RAILS", SettingKind::automatic, "auto", "",
+     "most RDMA devices or ports that a rank spreads its data over, 1 or 2; auto takes 2 where two "
+     "alike are there"},
     {"SGLCOLL_PORT", SettingKind::automatic, "auto", "", "port of the RDMA device"},
+    {"SGLCOLL_CONNECT", SettingKind::choice, "first-use", "first-use|start",
+     "when RDMA connections are made: each when it is first used, by librdmacm, or all by "
+     "sglcoll_init; ports without an IPv4 address are connected at the start in any case"},
     {"SGLCOLL_GID_INDEX", SettingKind::automatic, "auto", "",
      "index of the port's address (GID); auto prefers RoCE v2 with an IPv4 address, then with a "
      "routable IPv6 one"},
@@ -138,7 +145,8 @@ const char* wanted_form(const Setting& setting, std::string_view value) {
     case SettingKind::choice:
       return is_choice(setting.choices, value) ? nullptr : setting.choices;
     case SettingKind::automatic:
-      return parse_automatic(value, &number) ? nullptr : "auto or a whole number such as 4096 or 64K";
+      return parse_automatic(value, &number) ? nullptr
+                                             : "auto or a whole number such as 4096 or 64K";
   }
   return nullptr;
 }

@@ -158,6 +158,9 @@ Result<std::unique_ptr<Transport>> World::make_transport() {
   if (wanted == "sim") {
     SimOptions options;
     options.queues = rc_options();
+    options.rails = static_cast<int>(
+        std::clamp<int64_t>(setting_automatic("SGLCOLL_RAILS").value_or(1), 1, kMostRails));
+    options.lazy = setting_text("SGLCOLL_CONNECT") != "start";
     return make_sim_transport({rank(), size(), everyone, allgather, options});
   }
   if (wanted == "verbs") return make_verbs_transport({rank(), size(), everyone, allgather});

@@ -10,7 +10,9 @@
 
 namespace sgl {
 Engine::Engine(std::unique_ptr<Transport> transport, EngineOptions options)
-    : transport_(std::move(transport)), options_(options) {}
+    : transport_(std::move(transport)),
+      options_(options),
+      yield_ns_(transport_ ? transport_->yield_ns() : INT64_MAX / 2) {}
 
 Engine::~Engine() {
   for (const auto& [way, memory] : left_exposed_) way->release(memory);
@@ -71,7 +73,7 @@ Engine::Pause Engine::wait_turn(int64_t* idle_since) {
   spinning_ = now - *idle_since < options_.spin_ns;
   if (spinning_) return Pause::spin;
   check_timeout(now);
-  return now - *idle_since < 4 * options_.spin_ns || !transport_ ? Pause::yield : Pause::sleep;
+  return now - *idle_since < options_.spin_ns + yield_ns_ ? Pause::yield : Pause::sleep;
 }
 
 void Engine::check_timeout(int64_t now) {

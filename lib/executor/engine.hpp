@@ -4,6 +4,7 @@
 // guards it under SGLCOLL_THREAD_MULTIPLE.
 #pragma once
 
+#include "base/fifo.hpp"
 #include "base/status.hpp"
 #include "executor/layout_directory.hpp"
 #include "executor/operation.hpp"
@@ -11,7 +12,6 @@
 #include "transport/transport.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -121,6 +121,7 @@ class Engine final : private TransportSink {
 
   std::unique_ptr<Transport> transport_;
   EngineOptions options_;
+  int64_t yield_ns_;
   sglcoll_counters counters_{};
   LayoutDirectory layouts_;
   std::unordered_map<uint32_t, Context*> contexts_;
@@ -131,7 +132,7 @@ class Engine final : private TransportSink {
   Layout outgoing_run_;       // scratch of send_now
   std::vector<int> crowded_;  // scratch of flush_outgoing
   // By peer: batches go in the order of the grants, whatever operations they are of.
-  std::unordered_map<int, std::deque<Granted>> granted_;
+  std::unordered_map<int, Fifo<Granted>> granted_;
   size_t granted_count_ = 0;
   std::vector<std::pair<Transport*, RemoteMemory>> left_exposed_;
   std::unordered_set<int> no_eager_to_;  // peers that keep too much of ours

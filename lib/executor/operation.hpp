@@ -103,7 +103,7 @@ struct EdgeState {
   Stream stream;
   Layout remote_layout;
   std::vector<std::byte> early;
-  std::optional<BatchCompiler> compiler;
+  BatchCompiler compiler;
   Batch batch;
 };
 

@@ -161,8 +161,8 @@ void Operation::compile(int edge, Path path) {
   EdgeState& state = edges_[edge];
   transport(edge).will_use(view(plan_->edges[edge].slice));
   const TransportLimits& limits = transport(edge).limits();
-  state.compiler.emplace(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
-                         limits.sgl, transfer_rules(limits));
+  state.compiler.reset(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
+                       limits.sgl, transfer_rules(limits));
   state.batch_ready = false;
 }
 
@@ -189,7 +189,7 @@ Post Operation::post_batch(int edge, const View& local) {
 bool Operation::post_batches(int edge) {
   EdgeState& state = edges_[edge];
   const View local = view(plan_->edges[edge].slice);
-  while (state.batch_ready || state.compiler->next(&state.batch))
+  while (state.batch_ready || state.compiler.next(&state.batch))
     if (Post posted = post_batch(edge, local); posted != Post::done) return posted == Post::failed;
   if (state.in_flight > 0) return false;
   if (state.phase == EdgePhase::writing) {

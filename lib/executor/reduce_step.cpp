@@ -165,11 +165,11 @@ bool Operation::stream(int edge) {
     const View place = piece_place(edge, state.stream.posted, bytes);
     if (!state.stream.compiled) {
       const TransportLimits& limits = transport(edge).limits();
-      state.compiler.emplace(place, remote_view(edge).part(from, bytes), shape_of(state.path),
-                             limits.sgl, transfer_rules(limits));
+      state.compiler.reset(place, remote_view(edge).part(from, bytes), shape_of(state.path),
+                           limits.sgl, transfer_rules(limits));
       state.stream.compiled = true;
     }
-    while (state.batch_ready || state.compiler->next(&state.batch)) {
+    while (state.batch_ready || state.compiler.next(&state.batch)) {
       if (Post posted = post_batch(edge, place); posted != Post::done)
         return posted == Post::failed;
       ++state.stream.batches_posted;

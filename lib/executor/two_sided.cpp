@@ -20,8 +20,8 @@ void Operation::compile_lists(int edge) {
   View packing = view(plan_->edges[edge].slice), other = remote_view(edge);
   state.turned_around = receiver_packs == plan_->edges[edge].sends;
   if (state.turned_around) std::swap(packing, other);
-  state.compiler.emplace(packing, other, TransferShape::send_receive, limits,
-                         transfer_rules(transport(edge).limits()));
+  state.compiler.reset(packing, other, TransferShape::send_receive, limits,
+                       transfer_rules(transport(edge).limits()));
   state.batch_ready = false;
 }
 
@@ -29,7 +29,7 @@ void Operation::compile_lists(int edge) {
 bool Operation::next_batch(int edge) {
   EdgeState& state = edges_[edge];
   if (state.batch_ready) return true;
-  if (!state.compiler->next(&state.batch)) return false;
+  if (!state.compiler.next(&state.batch)) return false;
   state.batch_packed = packed_bytes(state.batch);
   if (state.turned_around) turn_around(&state.batch);
   return state.batch_ready = true;

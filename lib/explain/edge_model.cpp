@@ -1,6 +1,7 @@
 #include "explain/edge_model.hpp"
 
 #include "executor/layout_directory.hpp"
+#include "executor/wire.hpp"
 #include "sgl/batch_explain.hpp"
 
 #include <algorithm>
@@ -93,6 +94,7 @@ int EdgeModel::signal(bool sends) {
     transfer.signal = true;
     transfer.half_trips = 1;
     transfer.traffic.messages = sends;
+    count_device_messages(sends, !sends, 0, &transfer);
     transfers_.push_back(transfer);
   }
   return index;
@@ -134,6 +136,7 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
     transfer.least_sges = transfer.most_sges = 0;
     transfer.requests.clear();
   }
+  count_device(&transfer);
   return transfer;
 }
 
@@ -167,6 +170,59 @@ void EdgeModel::count_messages(Transfer* transfer) const {
   messages = 1;
   if (transfer->path == Path::push) messages += (transfer->bytes + most - 1) / most;
   if (transfer->path == Path::write) messages += 1;  // "written"
+}
+
+// Each message is a request of its own, and so is the receive posted again for one that came.
+void EdgeModel::count_device_messages(int64_t sent, int64_t received, int64_t payload_bytes,
+                                      Transfer* transfer) const {
+  if (!query_.limits.registers_memory) return;
+  Traffic& traffic = transfer->traffic;
+  traffic.device_requests += sent + received;
+  traffic.device_segments += sent + received;
+  traffic.doorbells += sent + received;
+  traffic.signalled += sent;
+  if (payload_bytes <= query_.limits.inline_payload_bytes) traffic.inlined += sent;
+}
+
+void EdgeModel::count_device(Transfer* transfer) const {
+  if (!query_.limits.registers_memory) return;
+  const bool sends = transfer->sends;
+  const auto offer = static_cast<int64_t>(sizeof(Offer));
+  auto first = [&](int64_t payload) { count_device_messages(sends, !sends, payload, transfer); };
+  auto answer = [&](int64_t payload) { count_device_messages(!sends, sends, payload, transfer); };
+  Traffic& traffic = transfer->traffic;
+  if (transfer->path == Path::eager) return first(transfer->bytes);
+  first(offer);
+  switch (transfer->path) {
+    case Path::push: {
+      answer(0);
+      const int64_t most = query_.limits.max_message_bytes;
+      for (int64_t from = 0; from < transfer->bytes; from += most)
+        first(std::min(most, transfer->bytes - from));
+      break;
+    }
+    case Path::write:
+      answer(offer);
+      first(0);
+      break;
+    case Path::send:
+      answer(offer);
+      for (int64_t i = 0; i < traffic.batches; ++i) answer(sizeof(Grant));
+      break;
+    default:
+      answer(0);
+      break;
+  }
+  if (!posts_here(*transfer)) return;
+  const bool posts_receives = transfer->path == Path::send && !sends;
+  if (transfer->path == Path::write && query_.limits.rails > 1) {  // a byte is read back
+    traffic.device_requests += traffic.batches;
+    traffic.device_segments += traffic.batches;
+  }
+  traffic.device_requests += traffic.work_requests;
+  traffic.device_segments += transfer->posted_sges;
+  traffic.doorbells += posts_receives ? traffic.work_requests : traffic.batches;
+  traffic.signalled += posts_receives ? 0 : traffic.batches;
 }
 
 void EdgeModel::count_bytes(int64_t packed, bool packs_here, Transfer* transfer) const {
@@ -230,6 +286,7 @@ int64_t EdgeModel::count_batches(BatchCompiler& compiler, bool turned_around,
     for (const WorkRequest& request : batch.wrs) {
       traffic.wqe_blocks += receives ? receive_wqe_blocks(request.local_count)
                                      : wqe_blocks(request.shape, request.local_count);
+      transfer->posted_sges += request.local_count;
       transfer->least_sges = std::min(transfer->least_sges, request.local_count);
       transfer->most_sges = std::max(transfer->most_sges, request.local_count);
     }
@@ -245,7 +302,7 @@ void EdgeModel::count_registrations(const EdgeEnd& mine, Transfer* transfer) con
   if (!query_.limits.registers_memory || mine.shared || transfer->path == Path::eager) return;
   const bool exposes = transfer->sends || transfer->path == Path::write;
   const int64_t batches = posts_here(*transfer) ? transfer->traffic.batches : 0;
-  transfer->traffic.registrations = exposes + batches;
+  transfer->traffic.registrations = query_.limits.keeps_registrations ? 0 : exposes + batches;
   const View& view = mine.view;
   const double range = predict_registration_ns(
       query_.time.transfer, view.layout->true_ub() - view.layout->true_lb(), kPageBytes);

@@ -29,6 +29,7 @@ struct Transfer {
   int64_t bytes = 0;
   Traffic traffic;
   int least_sges = 0, most_sges = 0;  // of the local lists of the work requests, if this end posts
+  int64_t posted_sges = 0;            // of those lists, all of them
   std::vector<std::string> requests;  // the first work requests, a line each
   int half_trips = 0;                 // messages that follow each other until the bytes are there
   double descriptor_ns = 0;           // doorbells, completions, work requests, SGEs
@@ -69,6 +70,9 @@ class EdgeModel {
   Path choose_path(const EdgeEnd& source, const EdgeEnd& target);
   bool can_announce(const Layout& layout);
   void count_messages(Transfer* transfer) const;
+  void count_device_messages(int64_t sent, int64_t received, int64_t payload_bytes,
+                             Transfer* transfer) const;
+  void count_device(Transfer* transfer) const;
   void count_bytes(int64_t packed, bool packs_here, Transfer* transfer) const;
   // Gives the bytes that one of the ends packs.
   int64_t count_requests(const View& local, const View& remote, Transfer* transfer) const;

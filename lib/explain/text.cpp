@@ -144,7 +144,15 @@ std::string totals_text(const PlanReport& report) {
   text += line("  packed", fmt::format("{}", traffic.bytes_packed));
   text += line("  copied", fmt::format("{} within this rank", report.copied_bytes));
   text += line("  reduced", fmt::format("{}", report.reduced_bytes));
-  text += line("registrations", fmt::format("{}", traffic.registrations));
+  if (traffic.device_requests > 0) {
+    text +=
+        line("device requests", fmt::format("{} with messages and receives, {} SGEs, {}",
+                                            traffic.device_requests, traffic.device_segments,
+                                            plural(traffic.doorbells, "doorbell", "doorbells")));
+    text += line("  signalled", fmt::format("{}", traffic.signalled));
+    text += line("  inline", fmt::format("{}", traffic.inlined));
+  }
+  text += line("registrations", fmt::format("{} after the first call", traffic.registrations));
   text += line("scratch", bytes_text(report.temp_bytes));
   return text;
 }

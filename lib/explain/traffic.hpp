@@ -16,6 +16,11 @@ struct Traffic {
   int64_t bytes_direct = 0;   // moved straight between buffers
   int64_t bytes_packed = 0;   // copied into or out of a message
   int64_t registrations = 0;  // of memory, in each call
+  // Of an RDMA device, messages and receives too:
+  int64_t device_requests = 0, device_segments = 0;
+  int64_t doorbells = 0;
+  int64_t signalled = 0;
+  int64_t inlined = 0;
 
   bool operator==(const Traffic&) const = default;
   Traffic& operator+=(const Traffic& other) {
@@ -29,6 +34,11 @@ struct Traffic {
     bytes_direct += other.bytes_direct;
     bytes_packed += other.bytes_packed;
     registrations += other.registrations;
+    device_requests += other.device_requests;
+    device_segments += other.device_segments;
+    doorbells += other.doorbells;
+    signalled += other.signalled;
+    inlined += other.inlined;
     return *this;
   }
 };

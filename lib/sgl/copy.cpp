@@ -214,7 +214,8 @@ template <class Direction>
 void move_view(const View& view, std::byte* packed) {
   if (view.length == 0) return;
   const LayoutNode& node = view.layout->node();
-  // The way through the tree costs as much as moving some kilobytes: short for the plainest layouts.
+  // The way through the tree costs as much as moving some kilobytes: short for the plainest
+  // layouts.
   if (node.kind == LayoutKind::run) {
     return Direction::run(view.base + node.offset + view.offset, packed, view.length);
   }

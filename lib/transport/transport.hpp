@@ -52,8 +52,12 @@ struct TransportLimits {
                                   // TransferShape::send_receive, the local list is filled
   bool can_send = false;          // post_send() and post_receive()
   bool registers_memory = false;  // what peers reach, and what a batch lists, is registered first
-  SglLimits sgl;                  // with can_send the same on all ranks
-  SglRules sgl_rules;             // packs only if post() and the others take packed SGEs
+  bool keeps_registrations = false;  // for the next use
+  int rails = 1;                     // devices that batches are spread over
+  // Longest payload of a message that the device takes inside its request; -1: none at all.
+  int64_t inline_payload_bytes = -1;
+  SglLimits sgl;       // with can_send the same on all ranks
+  SglRules sgl_rules;  // packs only if post() and the others take packed SGEs
   // Payloads up to here are best sent inside the message.
   int64_t eager_bytes = 4096;
   // A side whose runs are shorter (average) is better copied than given SGEs.
@@ -137,6 +141,9 @@ class Transport {
 
   // Delivers what has arrived and completed; returns how many events that were.
   virtual int progress(TransportSink& sink) = 0;
+  // How long a rank with nothing to do yields its processor between polls before it
+  // sleeps: a few times what falling asleep and being woken costs.
+  virtual int64_t yield_ns() const { return 60'000; }
   // Sleeps until something may have arrived, at most max_ns. Watches peers' deaths.
   virtual void wait(int64_t max_ns) = 0;
   // The same in two parts, for several transports at once: adds descriptors that become

@@ -50,6 +50,16 @@ TEST_P(OnSimRanks, EveryAlgorithm) {
   });
 }
 
+TEST_P(OnSimRanks, TwoRailsConnectedAtTheStart) {
+  setenv("SGLCOLL_RAILS", "2", 1);
+  setenv("SGLCOLL_CONNECT", "start", 1);
+  on_threads(GetParam(), [](sglcoll_comm world) {
+    for (const NamedCheck& named : kChecks) check_everything(world, named);
+  });
+  unsetenv("SGLCOLL_RAILS");
+  unsetenv("SGLCOLL_CONNECT");
+}
+
 TEST_P(OnSimRanks, MoreOperationsThanQueuesHold) {
   setenv("SGLCOLL_QUEUE_REQUESTS", "3", 1);
   setenv("SGLCOLL_MESSAGE_SLOTS", "1", 1);

@@ -25,7 +25,7 @@ struct Memory {
     std::mt19937_64 random(seed);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
   }
-  Binding binding() { return {bytes.data(), layout}; }
+  Binding binding() { return {bytes.data(), layout, {}}; }
   std::vector<std::byte> payload() {
     std::vector<std::byte> packed(static_cast<size_t>(layout.size()));
     pack({bytes.data(), &layout, 0, layout.size()}, packed.data());
@@ -429,11 +429,53 @@ TEST(PostedSends, a_connection_that_breaks_ends_both_operations) {
 
 TEST(PostedSends, memory_that_cannot_be_registered_travels_in_messages) {
   SimSetup setup;
+  setup.lazy = false;  // message slots are registered when a connection is made
   SimEngines engines(setup);
   Transfer transfer(engines, strided(2 << 10), strided(2 << 10));
   engines.fabric->fail_registrations(100);
   transfer.run();
   EXPECT_EQ(transfer.counters(0).batches, 0u);
+}
+
+// ---- Connections and rails
+
+int queue_pairs(const SimEngines& engines) {
+  QpNumber next = 1;
+  while (engines.fabric->find_qp(next)) ++next;
+  return static_cast<int>(next) - 1;
+}
+
+TEST(Connections, are_made_when_they_are_first_used) {
+  SimSetup setup;
+  setup.ranks = 4;
+  SimEngines engines(setup);
+  EXPECT_EQ(queue_pairs(engines), 0);
+  Transfer transfer(engines, Layout::run(0, kBytes), Layout::run(0, kBytes));
+  transfer.run();
+  EXPECT_EQ(queue_pairs(engines), 4) << "a control and a bulk one at each end, of one pair of 6";
+  transfer.run();
+  EXPECT_EQ(queue_pairs(engines), 4);
+}
+
+TEST(Rails, carry_batches_of_every_shape_in_turn) {
+  const Layout contiguous = Layout::run(0, kBytes), blocks = strided(512);
+  for (const auto& [from, to] : {std::pair{contiguous, contiguous}, std::pair{contiguous, blocks},
+                                 std::pair{blocks, contiguous}, std::pair{blocks, strided(1024)}}) {
+    SimSetup setup;
+    setup.rails = 2;
+    setup.queues.batch_wrs = 2;
+    setup.queues.pack_below_bytes = 0;
+    SimEngines engines(setup);
+    Transfer transfer(engines, from, to);
+    for (int round = 0; round < 5; ++round) transfer.run();
+    EXPECT_EQ(queue_pairs(engines), 6) << "a control and two bulk ones at each end";
+    uint64_t by_second_rail = 0;
+    for (QpNumber qp = 1; qp <= 6; ++qp)
+      if (engines.fabric->find_qp(qp)->rank >= setup.ranks)
+        by_second_rail += engines.fabric->find_qp(qp)->executed;
+    EXPECT_GT(by_second_rail, 0u);
+    EXPECT_EQ(engines.fabric->counters.receiver_not_ready, 0u);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "executor/sim_engines.hpp"
 
-#include "transport/sim/device.hpp"
+#include "transport/sim/sim.hpp"
 
 #include <barrier>
 #include <thread>
@@ -10,7 +10,8 @@
 namespace sgl::test {
 
 SimEngines::SimEngines(const SimSetup& setup)
-    : fabric(std::make_shared<SimFabric>(setup.ranks, setup.plan.seed, setup.faults)) {
+    : fabric(
+          std::make_shared<SimFabric>(setup.ranks * setup.rails, setup.plan.seed, setup.faults)) {
   const auto size = static_cast<size_t>(setup.ranks);
   std::vector<std::unique_ptr<Transport>> transports(size);
   std::vector<std::span<const std::byte>> given(size);
@@ -28,8 +29,12 @@ SimEngines::SimEngines(const SimSetup& setup)
     std::vector<int> peers;
     for (int peer = 0; peer < setup.ranks; ++peer)
       if (peer != rank) peers.push_back(peer);
+    SimOptions options;
+    options.limits = setup.limits;
+    options.rails = setup.rails;
+    options.lazy = setup.lazy;
     auto made = connect_rc({rank, setup.ranks, peers, gather},
-                           std::make_unique<SimDevice>(fabric, rank, setup.limits), setup.queues);
+                           sim_devices(fabric, rank, setup.ranks, options), setup.queues);
     EXPECT_TRUE(made.ok()) << made.status().text();
     if (made.ok()) transports[static_cast<size_t>(rank)] = made.take();
   };

@@ -14,6 +14,8 @@ namespace sgl::test {
 
 struct SimSetup {
   int ranks = 2;
+  int rails = 1;
+  bool lazy = true;
   RcOptions queues;
   DeviceLimits limits;
   SimFaults faults;

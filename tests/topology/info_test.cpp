@@ -194,7 +194,8 @@ TEST(Info, ListsSettingsWithOrigin) {
   EXPECT_EQ(spin["origin"], "environment");
   EXPECT_EQ(entry(settings, "SGLCOLL_CHECK")["origin"], "default");
   const Outcome text = info({"--settings"}, environment);
-  EXPECT_NE(text.out.find("SGLCOLL_SPIN_US=\"7\" (environment, default \"auto\")"), std::string::npos)
+  EXPECT_NE(text.out.find("SGLCOLL_SPIN_US=\"7\" (environment, default \"auto\")"),
+            std::string::npos)
       << text.out;
 }
 

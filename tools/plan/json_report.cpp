@@ -17,7 +17,12 @@ json to_json(const Traffic& traffic) {
           {"bytes_received", traffic.bytes_received},
           {"bytes_direct", traffic.bytes_direct},
           {"bytes_packed", traffic.bytes_packed},
-          {"registrations", traffic.registrations}};
+          {"registrations", traffic.registrations},
+          {"device_requests", traffic.device_requests},
+          {"device_segments", traffic.device_segments},
+          {"device_doorbells", traffic.doorbells},
+          {"signalled", traffic.signalled},
+          {"inlined", traffic.inlined}};
 }
 
 json to_json(const TimeParts& time) {

@@ -121,8 +121,7 @@ Counts counts_of(const Problem& problem, int rank) {
 
 TransportLimits limits_of(const Options& options) {
   if (options.transport == "shm") {
-    TransportLimits limits =
-        shm_limits(options.ranks, true, true, !options.no_cross_memory);
+    TransportLimits limits = shm_limits(options.ranks, true, true, !options.no_cross_memory);
     if (options.max_sge > 0)
       limits.sgl.max_send_sge = limits.sgl.max_recv_sge = limits.sgl.max_read_sge = options.max_sge;
     return limits;

@@ -52,6 +52,11 @@ class MixedTransport final : public Transport {
     for (auto& way : ways_) events += way->progress(sink);
     return events;
   }
+  int64_t yield_ns() const override {
+    int64_t longest = 0;
+    for (const auto& way : ways_) longest = std::max(longest, way->yield_ns());
+    return longest;
+  }
   void wait(int64_t max_ns) override {
     if (max_ns <= 0) return;
     if (!sleep(std::min(kFirstSleepNs, max_ns)) && max_ns > kFirstSleepNs) sleep(max_ns);

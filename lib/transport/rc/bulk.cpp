@@ -35,8 +35,9 @@ constexpr int64_t kCoveredGapBytes = 64 << 10;
 }  // namespace
 
 BulkChannel::~BulkChannel() {
-  for (InFlight& item : sends_.in_flight) give_back(sends_, item);
-  for (InFlight& item : receives_.in_flight) give_back(receives_, item);
+  for (Queue* queue : {&sends_, &receives_})
+    for (size_t i = 0; i < queue->in_flight.size(); ++i) give_back(*queue, queue->in_flight[i]);
+  if (read_byte_) memory_.deallocate(read_byte_);
 }
 
 Status BulkChannel::open() {
@@ -46,6 +47,11 @@ Status BulkChannel::open() {
                          limits.max_recv_sge});
   if (!qp.ok()) return std::move(qp.status());
   qp_ = qp.value();
+  if (!read_back_) return {};
+  read_byte_ = static_cast<std::byte*>(memory_.allocate(1));
+  if (!read_byte_)
+    return error(SGLCOLL_ERR_NO_MEMORY, "a byte of registered memory could not be had");
+  read_list_ = {read_byte_, 1, memory_.use(read_byte_, read_byte_ + 1).value().keys.local};
   return {};
 }
 
@@ -65,7 +71,8 @@ Result<Post> BulkChannel::post_send(const Batch& batch, const View& local, uint6
 
 Result<Post> BulkChannel::post_requests(const Batch& batch, const View& local,
                                         const RemoteMemory& remote, uint64_t token) {
-  InFlight item{token, static_cast<int>(batch.wrs.size()), 0, {}, nullptr, {}};
+  const int wrs = static_cast<int>(batch.wrs.size()) + (reads_back(batch) ? 1 : 0);
+  InFlight item{token, wrs, 0, {}, nullptr, {}};
   Result<Post> prepared = prepare(batch, local, sends_, &item);
   if (!prepared.ok() || prepared.value() != Post::done) return prepared;
   if (item.slot) {
@@ -82,15 +89,15 @@ Result<Post> BulkChannel::post_requests(const Batch& batch, const View& local,
   return Post::done;
 }
 
-Status BulkChannel::probe() {
+Result<bool> BulkChannel::probe() {
   if (!sends_.in_flight.empty() || sends_.free_wrs < 1 || sends_.share.free_completions < 1)
-    return {};
+    return false;
   const SendRequest nothing{kLast, SendKind::write, true, {}, 0, 0};
   SGL_TRY(device_.post_send(qp_, {&nothing, 1}));
   --sends_.free_wrs;
   --sends_.share.free_completions;
   sends_.in_flight.push_back({kNoToken, 1, 0, {}, nullptr, {}});
-  return {};
+  return true;
 }
 
 Result<Post> BulkChannel::post_receive(const Batch& batch, const View& local, uint64_t token) {
@@ -213,10 +220,15 @@ std::span<const DeviceSge> BulkChannel::list_of(const WorkRequest& wr) const {
                                   static_cast<size_t>(wr.local_count));
 }
 
+bool BulkChannel::reads_back(const Batch& batch) const {
+  return read_back_ && batch.wrs.back().shape == TransferShape::write_gather;
+}
+
 void BulkChannel::fill_requests(const Batch& batch, const RemoteMemory& remote) {
   requests_.clear();
+  const bool one_more = reads_back(batch);
   for (const WorkRequest& wr : batch.wrs) {
-    const bool last = &wr == &batch.wrs.back();
+    const bool last = &wr == &batch.wrs.back() && !one_more;
     SendRequest request{last ? kLast : kInside, kind_of(wr.shape), last, list_of(wr), 0, 0};
     if (request.kind != SendKind::send) {
       const Sge& range = batch.remote[static_cast<size_t>(wr.first_remote)];
@@ -225,6 +237,10 @@ void BulkChannel::fill_requests(const Batch& batch, const RemoteMemory& remote) 
     }
     requests_.push_back(request);
   }
+  if (!one_more) return;
+  const SendRequest& write = requests_.back();
+  requests_.push_back(
+      {kLast, SendKind::read, true, {&read_list_, 1}, write.remote_address, write.remote_key});
 }
 
 // ---- Completion

@@ -1,11 +1,11 @@
 // BulkChannel: batches to and from one peer over a QP of its own.
 #pragma once
 
+#include "base/fifo.hpp"
 #include "transport/rc/memory.hpp"
 #include "transport/rc/slots.hpp"
 #include "transport/transport.hpp"
 
-#include <deque>
 #include <vector>
 
 namespace sgl {
@@ -26,12 +26,15 @@ class BulkChannel {
     Status status;
   };
 
-  // Queues of `queue_wrs` entries each.
+  // Queues of `queue_wrs` entries each. read_back: a batch of writes ends with the read of a
+  // byte of them, which pushes them into the memory there: else they might come behind a
+  // message that goes over another device.
   BulkChannel(Device& device, MemoryTable& memory, BulkShare& sends, BulkShare& receives,
-              int queue_wrs)
+              int queue_wrs, bool read_back)
       : device_(device),
         memory_(memory),
         queue_wrs_(queue_wrs),
+        read_back_(read_back),
         sends_{sends, queue_wrs, {}},
         receives_{receives, queue_wrs, {}} {}
   ~BulkChannel();
@@ -51,24 +54,24 @@ class BulkChannel {
   Result<Post> post_send(const Batch& batch, const View& local, uint64_t token);
   Result<Post> post_receive(const Batch& batch, const View& local, uint64_t token);
   // A write of nothing when nothing is on the way: its failure shows that the peer is gone.
-  // Its completion has kNoToken.
-  Status probe();
+  // Its completion has kNoToken. False: it was not needed.
+  Result<bool> probe();
   // A completion of the QP: the batch that it ends, if it does.
   std::optional<Finished> completed(const DeviceCompletion& completion);
 
  private:
   struct InFlight {
-    uint64_t token;
-    int wrs;
-    int left;                         // receives that have not completed
+    uint64_t token = kNoToken;
+    int wrs = 0;
+    int left = 0;                     // receives that have not completed
     std::vector<LocalMemory> memory;  // of its local list
-    PackSlot* slot;
+    PackSlot* slot = nullptr;
     Status status;  // the first failure
   };
   struct Queue {
     BulkShare& share;
     int free_wrs;
-    std::deque<InFlight> in_flight;  // in the order of posting, which is that of completion
+    Fifo<InFlight> in_flight;  // in the order of posting, which is that of completion
   };
 
   Result<Post> post_requests(const Batch& batch, const View& local, const RemoteMemory& remote,
@@ -76,6 +79,7 @@ class BulkChannel {
   Result<Post> prepare(const Batch& batch, const View& local, Queue& queue, InFlight* item);
   Status take_memory(const Batch& batch, const View& local, int64_t most_gap, InFlight* item);
   void fill_sges(const Batch& batch, const View& local, const InFlight& item);
+  bool reads_back(const Batch& batch) const;
   void fill_requests(const Batch& batch, const RemoteMemory& remote);
   std::span<const DeviceSge> list_of(const WorkRequest& wr) const;
   void note_failure(const DeviceCompletion& completion, InFlight& item);
@@ -85,9 +89,12 @@ class BulkChannel {
   Device& device_;
   MemoryTable& memory_;
   int queue_wrs_;
+  bool read_back_;
+  std::byte* read_byte_ = nullptr;
+  DeviceSge read_list_{};
   QpNumber qp_ = 0;
   Queue sends_, receives_;
-  std::deque<int64_t> expected_bytes_;           // of each posted receive
+  Fifo<int64_t> expected_bytes_;                 // of each posted receive
   std::vector<std::vector<LocalMemory>> spare_;  // emptied, for reuse
   // Scratch of post: segments near each other are one registration.
   struct Group {

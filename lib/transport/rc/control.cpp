@@ -2,12 +2,18 @@
 
 #include "sgl/copy.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace sgl {
 
 // Most messages are an answer or an offer.
 constexpr int kInlineBytes = 128;
+
+int64_t ControlChannel::inline_payload_bytes(const DeviceLimits& limits) {
+  const int64_t bytes = std::min(kInlineBytes, limits.inline_bytes);
+  return std::max<int64_t>(bytes - static_cast<int64_t>(sizeof(WireHeader)), -1);
+}
 
 ControlChannel::ControlChannel(Device& device, const ControlSizes& sizes)
     : device_(device),
@@ -58,7 +64,9 @@ Post ControlChannel::send(const MessageHeader& header, const View* payload) {
 
 Status ControlChannel::return_credits() {
   if (owed_ < (sizes_.slots + 1) / 2 || free_slots_.empty()) return {};
-  return post_slot(MessageHeader{}, true, nullptr);
+  SGL_TRY(post_slot(MessageHeader{}, true, nullptr));
+  ++credits_sent_;
+  return {};
 }
 
 Status ControlChannel::post_slot(const MessageHeader& header, bool credits_only,
@@ -97,7 +105,10 @@ Status ControlChannel::recycle(const DeviceCompletion& completion) {
   WireHeader wire;
   std::memcpy(&wire, slot(completion.id), sizeof wire);
   SGL_TRY(post_receive(completion.id));
-  if (wire.credits_only == 0) ++owed_;
+  if (wire.credits_only == 0)
+    ++owed_;
+  else
+    ++credits_received_;
   return {};
 }
 

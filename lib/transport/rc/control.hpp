@@ -40,6 +40,8 @@ class ControlChannel {
 
   // Entries of the completion queue that the channel may fill.
   static int completions(const ControlSizes& sizes) { return 2 * (sizes.slots + kReservedSlots); }
+  // Longest payload of a message that a device with this limit takes inside the request, or -1.
+  static int64_t inline_payload_bytes(const DeviceLimits& limits);
 
   QpNumber qp() const { return qp_; }
   Post send(const MessageHeader& header, const View* payload);
@@ -50,6 +52,9 @@ class ControlChannel {
   Status recycle(const DeviceCompletion& completion);
   // Returns credits if enough are owed. Call it often.
   Status return_credits();
+  // Messages that did nothing else.
+  uint64_t credits_sent() const { return credits_sent_; }
+  uint64_t credits_received() const { return credits_received_; }
 
  private:
   struct WireHeader {
@@ -72,6 +77,7 @@ class ControlChannel {
   std::vector<uint64_t> free_slots_;  // to send from
   int credits_;                       // messages that the peer has room for
   int owed_ = 0;                      // credits to give back
+  uint64_t credits_sent_ = 0, credits_received_ = 0;
 };
 
 }  // namespace sgl

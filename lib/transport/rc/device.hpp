@@ -24,6 +24,7 @@ struct DeviceLimits {
   int max_recv_sge = 8;
   int max_read_sge = 8;  // local list of a read
   int max_cqe = 1 << 16;
+  int inline_bytes = 128;  // taken inside a request, by a QP that is made for it
   int64_t max_message_bytes = int64_t{1} << 30;
 };
 
@@ -141,6 +142,8 @@ class Device {
   virtual Status open_completion_queue(int entries) = 0;
   virtual Result<QpNumber> create_qp(const QueueSizes& sizes) = 0;
   virtual QpAddress address(QpNumber qp) const = 0;
+  // What is the same for all of them.
+  virtual QpAddress port_address() const = 0;
   // Both ends must connect to each other. Receives may be posted before.
   virtual Status connect(QpNumber qp, const QpAddress& peer) = 0;
 

@@ -1,5 +1,6 @@
 #include "transport/rc/memory.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -8,7 +9,7 @@ namespace sgl {
 MemoryTable::~MemoryTable() {
   for (const auto& [address, block] : blocks_) {
     device_.deregister_memory(block.keys);
-    std::free(address);
+    if (block.owned) std::free(address);
   }
 }
 
@@ -25,15 +26,23 @@ void* MemoryTable::allocate(size_t bytes) {
     return nullptr;
   }
   std::memset(memory, 0, bytes);
-  blocks_[memory] = {bytes, keys.value()};
+  blocks_[memory] = {bytes, keys.value(), true};
   return memory;
+}
+
+bool MemoryTable::adopt(void* memory, size_t bytes) {
+  auto* begin = static_cast<std::byte*>(memory);
+  Result<MemoryKeys> keys =
+      device_.register_memory(begin, static_cast<int64_t>(bytes), RemoteAccess::read_write);
+  if (keys.ok()) blocks_[begin] = {bytes, keys.value(), false};
+  return keys.ok();
 }
 
 bool MemoryTable::deallocate(void* memory) {
   auto found = blocks_.find(static_cast<std::byte*>(memory));
   if (found == blocks_.end()) return false;
   device_.deregister_memory(found->second.keys);
-  std::free(found->first);
+  if (found->second.owned) std::free(found->first);
   blocks_.erase(found);
   return true;
 }
@@ -76,17 +85,22 @@ Result<uint32_t> MemoryTable::expose(std::byte* begin, std::byte* end, RemoteAcc
   if (const Block* block = find_block(begin, end)) return block->keys.remote;
   Result<RegistrationCache::Entry*> entry = cache_.acquire(begin, end, access);
   if (!entry.ok()) return std::move(entry.status());
-  Exposed& exposed = exposed_[entry.value()->keys.remote];
-  exposed.entry = entry.value();
-  ++exposed.times;
-  return entry.value()->keys.remote;
+  const uint32_t key = entry.value()->keys.remote;
+  auto found = std::ranges::find(exposed_, key, &Exposed::remote_key);
+  if (found == exposed_.end())
+    exposed_.push_back({key, entry.value(), 1});
+  else
+    ++found->times;
+  return key;
 }
 
 void MemoryTable::release(uint32_t remote_key) {
-  auto found = exposed_.find(remote_key);
+  auto found = std::ranges::find(exposed_, remote_key, &Exposed::remote_key);
   if (found == exposed_.end()) return;
-  cache_.release(found->second.entry);
-  if (--found->second.times == 0) exposed_.erase(found);
+  cache_.release(found->entry);
+  if (--found->times > 0) return;
+  *found = exposed_.back();
+  exposed_.pop_back();
 }
 
 }  // namespace sgl

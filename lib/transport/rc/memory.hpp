@@ -26,6 +26,9 @@ class MemoryTable {
 
   // Zeroed and registered; null when the device or the system has no more.
   void* allocate(size_t bytes);
+  // Registers memory that another table has allocated; false when the device has no more.
+  bool adopt(void* memory, size_t bytes);
+  // False: of neither.
   bool deallocate(void* memory);
 
   // Registers a user's memory until forget(). Once for each begin.
@@ -45,17 +48,19 @@ class MemoryTable {
   struct Block {
     size_t bytes;
     MemoryKeys keys;
+    bool owned;
   };
   struct Exposed {
+    uint32_t remote_key;
     RegistrationCache::Entry* entry;
-    int times = 0;
+    int times;
   };
   const Block* find_block(std::byte* begin, std::byte* end) const;
 
   Device& device_;
   RegistrationCache cache_;
-  std::map<std::byte*, Block> blocks_;             // of allocate(), by address
-  std::unordered_map<uint32_t, Exposed> exposed_;  // by remote key; none of blocks_
+  std::map<std::byte*, Block> blocks_;  // of allocate(), by address
+  std::vector<Exposed> exposed_;        // none of blocks_
   std::unordered_map<std::byte*, RegistrationCache::Entry*> kept_;
 };
 

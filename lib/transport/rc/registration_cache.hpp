@@ -46,6 +46,7 @@ class RegistrationCache {
   void release(Entry* entry);
 
   const RegistrationCounters& counters() const { return counters_; }
+  bool keeps() const { return budget_bytes_ > 0; }
   // Whether registrations are kept, and why not.
   std::string describe() const;
 

@@ -6,6 +6,19 @@
 namespace sgl {
 namespace {
 
+int64_t total_bytes(std::span<const DeviceSge> list) {
+  int64_t bytes = 0;
+  for (const DeviceSge& sge : list) bytes += sge.length;
+  return bytes;
+}
+
+void copy_into_request(SimSend* send) {
+  for (const DeviceSge& sge : send->list)
+    send->inlined.insert(send->inlined.end(), sge.address, sge.address + sge.length);
+  if (send->inlined.empty()) return;
+  send->list = {{send->inlined.data(), static_cast<int64_t>(send->inlined.size()), 0}};
+}
+
 // Turns of the hardware that one poll() runs.
 constexpr int kTurnsPerPoll = 16;
 
@@ -53,8 +66,10 @@ Result<QpNumber> SimDevice::create_qp(const QueueSizes& sizes) {
                  "rank {}: lists of {} and {} SGEs: the device has at most {} and {}", rank_,
                  sizes.send_sge, sizes.recv_sge,
                  std::max(limits_.max_send_sge, limits_.max_read_sge), limits_.max_recv_sge);
+  QueueSizes given = sizes;
+  given.inline_bytes = std::min(sizes.inline_bytes, limits_.inline_bytes);
   std::lock_guard lock(fabric_->mutex);
-  return fabric_->add_qp(rank_, sizes).number;
+  return fabric_->add_qp(rank_, given).number;
 }
 
 Status SimDevice::connect(QpNumber number, const QpAddress& peer) {
@@ -134,6 +149,10 @@ Status SimDevice::post_send(QpNumber number, std::span<const SendRequest> reques
   for (const SendRequest& request : requests) {
     SimSend& send = qp->sends.emplace_back();
     send.list.assign(request.list.begin(), request.list.end());
+    if (request.kind != SendKind::read && total_bytes(request.list) <= qp->sizes.inline_bytes) {
+      copy_into_request(&send);
+      ++counters_.inlined;
+    }
     send.request = request;
     send.request.list = {};
     ++qp->sends_held;
@@ -205,7 +224,8 @@ std::optional<QpNumber> SimDevice::poll_disconnected() {
 void SimDevice::wait(int64_t max_ns) {
   std::unique_lock lock(fabric_->mutex);
   auto ready = [&] {
-    return !port().completions.empty() || !port().disconnected.empty() || port().overrun;
+    return !port().completions.empty() || !port().disconnected.empty() || !port().mail.empty() ||
+           port().overrun;
   };
   if (ready()) return;
   fabric_->run(kTurnsPerPoll);

@@ -25,6 +25,7 @@ class SimDevice final : public Device {
     address.qp = qp;
     return address;
   }
+  QpAddress port_address() const override { return {}; }
   Status connect(QpNumber qp, const QpAddress& peer) override;
   Result<MemoryKeys> register_memory(std::byte* begin, int64_t bytes, RemoteAccess access) override;
   void deregister_memory(const MemoryKeys& keys) override;

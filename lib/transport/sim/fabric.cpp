@@ -89,14 +89,22 @@ void SimFabric::close_port(int rank) {
     qp.sends.clear();
     qp.receives.clear();
     qp.late.clear();
-    SimQueuePair* other = find_qp(qp.peer);
-    if (!other || !ports[static_cast<size_t>(other->rank)].open) continue;
-    fail_qp(*other);
-    while (!other->late.empty()) release_completion(*other);
-    ports[static_cast<size_t>(other->rank)].disconnected.push_back(other->number);
   }
+  // Also those whose other end had not connected yet.
+  for (SimQueuePair& qp : qps_) {
+    const SimQueuePair* other = find_qp(qp.peer);
+    if (!other || other->rank != rank || !ports[static_cast<size_t>(qp.rank)].open) continue;
+    fail_qp(qp);
+    while (!qp.late.empty()) release_completion(qp);
+    ports[static_cast<size_t>(qp.rank)].disconnected.push_back(qp.number);
+  }
+  for (WireupEvent& event : ports[static_cast<size_t>(rank)].mail)
+    if (event.kind == WireupKind::asked)
+      ports[static_cast<size_t>(event.peer)].mail.push_back(
+          {WireupKind::failed, rank, {}, error(SGLCOLL_ERR_PEER_FAILED, "it has ended")});
   std::erase_if(regions_, [&](const auto& entry) { return entry.second.rank == rank; });
   ports[static_cast<size_t>(rank)] = SimPort{};
+  ports[static_cast<size_t>(rank)].closed = true;
   arrival.notify_all();
 }
 
@@ -140,6 +148,7 @@ void SimFabric::execute(SimQueuePair& qp) {
   }
   SimSend done = std::move(qp.sends.front());
   qp.sends.pop_front();
+  ++qp.executed;
   ++qp.unretired;
   const bool failed = failure.outcome != DeviceOutcome::success;
   if (!failed && !done.request.signalled) return;
@@ -150,7 +159,7 @@ void SimFabric::execute(SimQueuePair& qp) {
 
 SimFabric::Failure SimFabric::transfer(SimQueuePair& qp, const SimSend& send, bool* again) {
   const uint64_t id = send.request.id;
-  Failure failure = check_local(qp, id, send.list);
+  Failure failure = send.inlined.empty() ? check_local(qp, id, send.list) : Failure{};
   if (failure.outcome != DeviceOutcome::success) return failure;
   SimQueuePair* other = find_qp(qp.peer);
   if (!other || other->failed || draw(faults_.request_per_million, 1'000'000))

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "transport/rc/device.hpp"
+#include "transport/rc/wireup.hpp"
 
 #include <condition_variable>
 #include <deque>
@@ -40,7 +41,8 @@ struct SimRegion {
 struct SimSend {
   SendRequest request;  // its list is `list`
   std::vector<DeviceSge> list;
-  int not_ready = 0;  // times that it met an empty receive queue
+  std::vector<std::byte> inlined;  // copied at the post; `list` then is of it
+  int not_ready = 0;               // times that it met an empty receive queue
 };
 
 struct SimReceive {
@@ -63,6 +65,7 @@ struct SimQueuePair {
   int sends_held = 0;   // entries in use, until their completion is polled
   int receives_held = 0;
   int unretired = 0;  // done without a completion
+  uint64_t executed = 0;
   std::deque<SimSend> sends;
   std::deque<SimReceive> receives;
   std::deque<SimCompletion> late;  // not yet in the completion queue
@@ -71,10 +74,12 @@ struct SimQueuePair {
 // One rank's end. Completions wait here to be polled.
 struct SimPort {
   bool open = false;
+  bool closed = false;  // it has been open
   bool overrun = false;
   int entries = 0;
   std::deque<SimCompletion> completions;
   std::vector<QpNumber> disconnected;
+  std::deque<WireupEvent> mail;
 };
 
 // Ranks share it; everything but `mutex` and `arrival` is guarded by `mutex`.

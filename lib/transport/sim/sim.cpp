@@ -1,6 +1,7 @@
 #include "transport/sim/sim.hpp"
 
 #include "transport/sim/device.hpp"
+#include "transport/sim/wireup.hpp"
 
 #include <cstring>
 #include <mutex>
@@ -61,8 +62,8 @@ Result<std::shared_ptr<SimFabric>> meet(const SimBootstrap& bootstrap) {
   std::shared_ptr<SimFabric> fabric;
   MeetingCard mine{getpid(), reinterpret_cast<uint64_t>(&registry()), 0};
   if (bootstrap.rank == 0) {
-    fabric = std::make_shared<SimFabric>(bootstrap.size, bootstrap.options.seed,
-                                         bootstrap.options.faults);
+    fabric = std::make_shared<SimFabric>(bootstrap.size * bootstrap.options.rails,
+                                         bootstrap.options.seed, bootstrap.options.faults);
     mine.token = registry().add(fabric);
   }
   std::vector<std::byte> all;
@@ -89,13 +90,22 @@ Result<std::shared_ptr<SimFabric>> meet(const SimBootstrap& bootstrap) {
 
 }  // namespace
 
+RcDevices sim_devices(const std::shared_ptr<SimFabric>& fabric, int rank, int size,
+                      const SimOptions& options) {
+  RcDevices devices;
+  for (int rail = 0; rail < options.rails; ++rail)
+    devices.rails.push_back(
+        std::make_unique<SimDevice>(fabric, rank + rail * size, options.limits));
+  if (options.lazy) devices.wireup = std::make_unique<SimWireup>(fabric, rank);
+  return devices;
+}
+
 Result<std::unique_ptr<Transport>> make_sim_transport(const SimBootstrap& bootstrap) {
   Result<std::shared_ptr<SimFabric>> fabric = meet(bootstrap);
   if (!fabric.ok()) return std::move(fabric.status());
-  auto device =
-      std::make_unique<SimDevice>(fabric.take(), bootstrap.rank, bootstrap.options.limits);
   return connect_rc({bootstrap.rank, bootstrap.size, bootstrap.peers, bootstrap.allgather},
-                    std::move(device), bootstrap.options.queues);
+                    sim_devices(fabric.value(), bootstrap.rank, bootstrap.size, bootstrap.options),
+                    bootstrap.options.queues);
 }
 
 }  // namespace sgl

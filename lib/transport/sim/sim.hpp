@@ -13,6 +13,8 @@ struct SimOptions {
   uint64_t seed = 1;  // rank 0's counts, as do its faults
   DeviceLimits limits;
   RcOptions queues;
+  int rails = 1;     // devices a rank
+  bool lazy = true;  // connections are made when they are first used
   SimFaults faults;
 };
 
@@ -24,6 +26,10 @@ struct SimBootstrap {
   std::function<Status(std::span<const std::byte> mine, std::vector<std::byte>* all)> allgather;
   SimOptions options;
 };
+
+// A rank's devices and wireup on a fabric that has options.rails ports for each rank.
+RcDevices sim_devices(const std::shared_ptr<SimFabric>& fabric, int rank, int size,
+                      const SimOptions& options);
 
 // Collective over all ranks, each in its own thread. Fails on all of them when they are not in one
 // process.

@@ -1,6 +1,7 @@
 #include "transport/verbs/choice.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace sgl {
 namespace {
@@ -67,7 +68,9 @@ std::optional<std::string> choose_pkey(const PortEntry& port, const VerbsWishes&
 
 std::optional<std::string> reason_against(const PortEntry& port, const VerbsWishes& wishes,
                                           PortChoice* choice) {
-  if (!wishes.device.empty() && port.device != wishes.device)
+  const bool asked_for =
+      ("," + wishes.device + ",").find("," + port.device + ",") != std::string::npos;
+  if (!wishes.device.empty() && !asked_for)
     return fmt::format("SGLCOLL_DEVICE={} asks for another", wishes.device);
   if (!port.unusable.empty()) return port.unusable;
   if (wishes.port && port.port != *wishes.port)
@@ -86,6 +89,13 @@ std::string port_text(const PortEntry& port) {
 
 }  // namespace
 
+std::optional<in_addr> ipv4_of(const GidEntry& entry) {
+  if (entry.index < 0 || !ipv4_mapped(entry.gid)) return std::nullopt;
+  in_addr address{};
+  std::memcpy(&address, entry.gid.data() + 12, sizeof address);
+  return address;
+}
+
 std::string gid_text(const GidEntry& entry) {
   if (entry.index < 0) return "no GID";
   std::string address;
@@ -98,23 +108,48 @@ std::string gid_text(const GidEntry& entry) {
   return fmt::format("GID {} {} ({})", entry.index, address, kind_text(entry.kind));
 }
 
-Result<PortChoice> choose_port(std::span<const PortEntry> ports, const VerbsWishes& wishes) {
-  std::optional<PortChoice> best;
-  std::string considered;
+PortChoices choose_ports(std::span<const PortEntry> ports, const VerbsWishes& wishes) {
+  const size_t most = wishes.rails > 0
+                          ? std::min<size_t>(static_cast<size_t>(wishes.rails), kMostRails)
+                          : kMostRails;
+  PortChoices choices;
+  std::vector<PortChoice> fit;
   for (size_t i = 0; i < ports.size(); ++i) {
     PortChoice choice;
     choice.entry = i;
     if (auto reason = reason_against(ports[i], wishes, &choice)) {
-      considered += fmt::format("\n  {}: {}", port_text(ports[i]), *reason);
+      choices.refused.push_back({port_text(ports[i]), *reason});
       continue;
     }
-    const PortEntry& port = ports[i];
-    choice.why =
-        fmt::format("{}, {} Mb/s, {}", port_text(port), port.megabits, gid_text(choice.gid));
-    if (!best || port.megabits > ports[best->entry].megabits) best = std::move(choice);
+    choice.why = fmt::format("{}, {} Mb/s, {}", port_text(ports[i]), ports[i].megabits,
+                             gid_text(choice.gid));
+    fit.push_back(std::move(choice));
   }
-  if (best) return std::move(*best);
-  if (ports.empty()) considered = "\n  there is none: ibv_devices lists none either";
+  if (fit.empty()) return choices;
+  auto speed = [&](const PortChoice& choice) { return ports[choice.entry].megabits; };
+  const PortChoice best = *std::ranges::max_element(fit, {}, speed);
+  for (PortChoice& choice : fit) {
+    const PortEntry& port = ports[choice.entry];
+    const bool alike = speed(choice) == speed(best) && port.link == ports[best.entry].link &&
+                       choice.gid.kind == best.gid.kind;
+    if (!alike)
+      choices.refused.push_back(
+          {port_text(port), fmt::format("it is unlike {}, which is the fastest", best.why)});
+    else if (choices.taken.size() == most)
+      choices.refused.push_back(
+          {port_text(port), fmt::format("{} taken before are enough (SGLCOLL_RAILS)", most)});
+    else
+      choices.taken.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+Status check_any_taken(const PortChoices& choices) {
+  if (!choices.taken.empty()) return {};
+  std::string considered;
+  for (const RefusedPort& refused : choices.refused)
+    considered += fmt::format("\n  {}: {}", refused.port, refused.why);
+  if (considered.empty()) considered = "\n  there is none: ibv_devices lists none either";
   return error(SGLCOLL_ERR_UNSUPPORTED, "no RDMA device can be used; considered:{}", considered);
 }
 

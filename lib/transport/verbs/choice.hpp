@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/status.hpp"
+#include "transport/rc/wireup.hpp"
 
 #include <array>
 #include <cstdint>
@@ -11,11 +12,14 @@
 #include <string>
 #include <vector>
 
+#include <netinet/in.h>
+
 namespace sgl {
 
 // What the user asked for; unset means automatic.
 struct VerbsWishes {
-  std::string device;  // name, empty: any
+  std::string device;  // name, or several with commas between; empty: any
+  int rails = 0;       // most ports; 0: the library's choice
   std::optional<int> port;
   std::optional<int> gid_index;
   std::optional<int> pkey;
@@ -23,6 +27,7 @@ struct VerbsWishes {
   int service_level = 0;
   int traffic_class = 0;
   int max_sge = 0;  // 0: the library's choice
+  bool connect_by_cm = true;
 };
 
 enum class LinkLayer : uint8_t { infiniband = 1, ethernet = 2, other = 3 };
@@ -58,10 +63,24 @@ struct PortChoice {
   std::string why;
 };
 
-// The fastest active port that has an address, or an error that lists every port and why it
-// was not taken.
-Result<PortChoice> choose_port(std::span<const PortEntry> ports, const VerbsWishes& wishes);
+struct RefusedPort {
+  std::string port;  // device and port
+  std::string why;
+};
 
+struct PortChoices {
+  std::vector<PortChoice> taken;  // at most kMostRails
+  std::vector<RefusedPort> refused;
+};
+
+// The fastest active port that has an address, with others like it, in the order of the list;
+// or none.
+PortChoices choose_ports(std::span<const PortEntry> ports, const VerbsWishes& wishes);
+// An error, which lists every port and why it was not taken, if none was.
+Status check_any_taken(const PortChoices& choices);
+
+// The IPv4 address that a GID is made of, if it is.
+std::optional<in_addr> ipv4_of(const GidEntry& entry);
 std::string gid_text(const GidEntry& entry);
 
 }  // namespace sgl

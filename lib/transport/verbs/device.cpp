@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
@@ -48,6 +50,23 @@ bool kernel_copies_pinned_pages() {
   return version > 5 || (version == 5 && patch >= 12);
 }
 
+// InfiniBand ports have one if IP over InfiniBand is set up.
+std::optional<in_addr> address_of_interface(const std::string& device) {
+  std::error_code failure;
+  std::filesystem::directory_iterator interfaces(
+      fmt::format("/sys/class/infiniband/{}/device/net", device), failure);
+  if (failure) return std::nullopt;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return std::nullopt;
+  std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(all, freeifaddrs);
+  for (const auto& interface : interfaces)
+    for (const ifaddrs* entry = all; entry; entry = entry->ifa_next)
+      if (entry->ifa_addr && entry->ifa_addr->sa_family == AF_INET &&
+          interface.path().filename() == entry->ifa_name)
+        return reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr;
+  return std::nullopt;
+}
+
 std::string limit_text(rlim_t limit) {
   return limit == RLIM_INFINITY ? "unlimited" : fmt::format("{} bytes", limit);
 }
@@ -64,7 +83,8 @@ void RequestRing<Wr>::open(int requests, int sges) {
 
 // ---- Port
 
-Result<std::unique_ptr<Device>> VerbsDevice::open(const VerbsWishes& wishes, int rank) {
+Result<std::vector<std::unique_ptr<Device>>> VerbsDevice::open(const VerbsWishes& wishes,
+                                                               int rank) {
   // Before the first region.
   static const int fork_failure = kernel_copies_pinned_pages() ? 0 : ibv_fork_init();
   if (fork_failure != 0)
@@ -72,11 +92,15 @@ Result<std::unique_ptr<Device>> VerbsDevice::open(const VerbsWishes& wishes, int
                  rank, strerror(fork_failure));
   Result<std::vector<PortEntry>> ports = discover_ports();
   if (!ports.ok()) return std::move(ports.status());
-  Result<PortChoice> choice = choose_port(ports.value(), wishes);
-  if (!choice.ok()) return std::move(choice.status());
-  std::unique_ptr<VerbsDevice> device(new VerbsDevice(rank, wishes));
-  SGL_TRY(device->open_port(ports.value()[choice.value().entry], choice.value()));
-  return std::unique_ptr<Device>(std::move(device));
+  const PortChoices choices = choose_ports(ports.value(), wishes);
+  SGL_TRY(check_any_taken(choices));
+  std::vector<std::unique_ptr<Device>> devices;
+  for (const PortChoice& choice : choices.taken) {
+    std::unique_ptr<VerbsDevice> device(new VerbsDevice(rank, wishes));
+    SGL_TRY(device->open_port(ports.value()[choice.entry], choice));
+    devices.push_back(std::move(device));
+  }
+  return devices;
 }
 
 Status VerbsDevice::open_port(const PortEntry& port, const PortChoice& choice) {
@@ -127,6 +151,11 @@ VerbsDevice::~VerbsDevice() {
 std::string VerbsDevice::describe() const {
   return fmt::format("{}, packets of {} bytes, lists of {} segments", chosen_, mtu_bytes_,
                      limits_.max_send_sge);
+}
+
+std::optional<in_addr> VerbsDevice::internet_address() const {
+  if (link_ == LinkLayer::ethernet) return ipv4_of(choice_.gid);
+  return address_of_interface(ibv_get_device_name(context_->device));
 }
 
 // Counted by the port, if its driver has that counter.
@@ -217,10 +246,15 @@ Status VerbsDevice::initialise(Qp& qp) {
 
 QpAddress VerbsDevice::address(QpNumber number) const {
   const Qp& qp = qps_[number - 1];
-  QpAddress address;
+  QpAddress address = port_address();
   address.qp = qp.handle->qp_num;
-  std::memcpy(address.gid, choice_.gid.gid.data(), sizeof address.gid);
   address.packet_sequence = qp.packet_sequence;
+  return address;
+}
+
+QpAddress VerbsDevice::port_address() const {
+  QpAddress address;
+  std::memcpy(address.gid, choice_.gid.gid.data(), sizeof address.gid);
   address.mtu_bytes = static_cast<uint32_t>(mtu_bytes_);
   address.lid = static_cast<uint16_t>(lid_);
   address.link = static_cast<uint8_t>(link_);

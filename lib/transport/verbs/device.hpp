@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <netinet/in.h>
+
 namespace sgl {
 
 struct ProtectionFreer {
@@ -50,15 +52,19 @@ struct RequestRing {
 
 class VerbsDevice final : public Device {
  public:
-  static Result<std::unique_ptr<Device>> open(const VerbsWishes& wishes, int rank);
+  // One for each port that the wishes lead to.
+  static Result<std::vector<std::unique_ptr<Device>>> open(const VerbsWishes& wishes, int rank);
   ~VerbsDevice() override;
 
   const DeviceLimits& limits() const override { return limits_; }
   std::string describe() const override;
+  // An IPv4 address by which other nodes find the port, if it has one.
+  std::optional<in_addr> internet_address() const;
   DeviceCounters counters() const override;
   Status open_completion_queue(int entries) override;
   Result<QpNumber> create_qp(const QueueSizes& sizes) override;
   QpAddress address(QpNumber qp) const override;
+  QpAddress port_address() const override;
   Status connect(QpNumber qp, const QpAddress& peer) override;
   Result<MemoryKeys> register_memory(std::byte* begin, int64_t bytes, RemoteAccess access) override;
   void deregister_memory(const MemoryKeys& keys) override;

@@ -7,6 +7,7 @@
 #include <climits>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace sgl {
 namespace {
@@ -22,13 +23,23 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : file.substr(0, slash);
 }
 
+// Beside the library, or where the library is when this is a program of bin.
+std::string module_file() {
+  const std::string beside = own_folder() + "/" + kModuleFile;
+  for (const char* library : {SGLCOLL_LIBRARY_FOLDER, "lib"}) {
+    std::string file = own_folder() + "/../" + library + "/" + kModuleFile;
+    if (access(beside.c_str(), R_OK) != 0 && access(file.c_str(), R_OK) == 0) return file;
+  }
+  return beside;
+}
+
 Result<const VerbsModule*> load() {
-  const std::string file = own_folder() + "/" + kModuleFile;
+  const std::string file = module_file();
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return error(SGLCOLL_ERR_UNSUPPORTED,
-                 "the verbs component cannot be loaded: {} (it needs libibverbs.so.1, of Debian's "
-                 "libibverbs1 with ibverbs-providers)",
+                 "the verbs component cannot be loaded: {} (it needs libibverbs.so.1 and "
+                 "librdmacm.so.1, of Debian's libibverbs1 with ibverbs-providers, and librdmacm1)",
                  dlerror());
   auto entry = reinterpret_cast<VerbsModuleEntry>(dlsym(handle, kVerbsModuleEntry));
   const VerbsModule* module = entry ? entry() : nullptr;
@@ -40,6 +51,12 @@ Result<const VerbsModule*> load() {
   return module;  // stays loaded: threads of libibverbs' providers may live in it
 }
 
+Result<const VerbsModule*> loaded() {
+  static Result<const VerbsModule*> module = load();
+  if (!module.ok()) return module.status().copy();
+  return module.value();
+}
+
 std::optional<int> wished(std::string_view name) {
   std::optional<int64_t> value = setting_automatic(name);
   if (!value) return std::nullopt;
@@ -48,10 +65,16 @@ std::optional<int> wished(std::string_view name) {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> open_verbs_device(const VerbsWishes& wishes, int rank) {
-  static Result<const VerbsModule*> module = load();
-  if (!module.ok()) return module.status().copy();
+Result<RcDevices> open_verbs_devices(const VerbsWishes& wishes, int rank) {
+  Result<const VerbsModule*> module = loaded();
+  if (!module.ok()) return std::move(module.status());
   return module.value()->open(wishes, rank);
+}
+
+Result<PortChoices> choose_verbs_ports(const VerbsWishes& wishes) {
+  Result<const VerbsModule*> module = loaded();
+  if (!module.ok()) return std::move(module.status());
+  return module.value()->choose(wishes);
 }
 
 Result<VerbsWishes> verbs_wishes() {
@@ -67,24 +90,27 @@ Result<VerbsWishes> verbs_wishes() {
   wishes.service_level = number("SGLCOLL_SL");
   wishes.traffic_class = number("SGLCOLL_TRAFFIC_CLASS");
   wishes.max_sge = number("SGLCOLL_MAX_SGE");
+  wishes.rails = wished("SGLCOLL_RAILS").value_or(0);
+  wishes.connect_by_cm = setting_text("SGLCOLL_CONNECT") != "start";
   auto check = [](const char* name, int value, int most) {
     if (value <= most) return Status();
     return error(SGLCOLL_ERR_ARG, "{}={} is not valid: it takes 0 to {}", name, value, most);
   };
   SGL_TRY(check("SGLCOLL_SL", wishes.service_level, 15));
   SGL_TRY(check("SGLCOLL_TRAFFIC_CLASS", wishes.traffic_class, 255));
+  SGL_TRY(check("SGLCOLL_RAILS", wishes.rails, static_cast<int>(kMostRails)));
   SGL_TRY(check("SGLCOLL_PKEY", wishes.pkey.value_or(0), 0xffff));
   return wishes;
 }
 
 Result<std::unique_ptr<Transport>> make_verbs_transport(const RcBootstrap& bootstrap) {
-  std::unique_ptr<Device> device;
+  RcDevices devices;
   Result<VerbsWishes> wishes = verbs_wishes();
   Status opened = wishes.ok() ? Status() : std::move(wishes.status());
   if (opened.ok()) {
-    Result<std::unique_ptr<Device>> made = open_verbs_device(wishes.value(), bootstrap.rank);
+    Result<RcDevices> made = open_verbs_devices(wishes.value(), bootstrap.rank);
     opened = made.ok() ? Status() : std::move(made.status());
-    if (made.ok()) device = made.take();
+    if (made.ok()) devices = made.take();
   }
   // A rank without a device tells the others, who would else wait for it.
   const std::byte failed{!opened.ok()};
@@ -95,7 +121,7 @@ Result<std::unique_ptr<Transport>> make_verbs_transport(const RcBootstrap& boots
     if (all[rank] != std::byte{0})
       return error(SGLCOLL_ERR_UNSUPPORTED,
                    "rank {} has no RDMA device that can be used; its own error says why", rank);
-  return connect_rc(bootstrap, std::move(device), rc_options());
+  return connect_rc(bootstrap, std::move(devices), rc_options());
 }
 
 }  // namespace sgl

@@ -2,7 +2,7 @@
 // its own, since it needs libibverbs, which not every node has.
 #pragma once
 
-#include "transport/rc/device.hpp"
+#include "transport/rc/rc_transport.hpp"
 #include "transport/verbs/choice.hpp"
 
 #include <memory>
@@ -13,7 +13,9 @@ namespace sgl {
 // another.
 struct VerbsModule {
   uint64_t version;
-  Result<std::unique_ptr<Device>> (*open)(const VerbsWishes& wishes, int rank);
+  Result<RcDevices> (*open)(const VerbsWishes& wishes, int rank);
+  // The ports of this node, and which of them the wishes lead to.
+  Result<PortChoices> (*choose)(const VerbsWishes& wishes);
 };
 
 inline constexpr uint64_t kVerbsModuleVersion =

@@ -11,7 +11,10 @@ namespace sgl {
 
 // Loads the component, the first time, and opens a device. The error says what was looked
 // at, be it that libibverbs is missing or that no port is active.
-Result<std::unique_ptr<Device>> open_verbs_device(const VerbsWishes& wishes, int rank);
+Result<RcDevices> open_verbs_devices(const VerbsWishes& wishes, int rank);
+
+// The ports of this node, and which of them would be used.
+Result<PortChoices> choose_verbs_ports(const VerbsWishes& wishes);
 
 // The wishes that the settings express.
 Result<VerbsWishes> verbs_wishes();

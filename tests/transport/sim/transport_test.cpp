@@ -28,6 +28,7 @@ struct Pair : testing::Test {
   Pair() {
     SimOptions options;
     options.seed = 11;
+    options.lazy = false;  // batches are posted here without a message before them
     options.queues.control = {3, 64};
     options.queues.bulk_wrs = 6;
     options.queues.batch_wrs = 4;

@@ -37,15 +37,15 @@ PortEntry infiniband(const std::string& device) {
 }
 
 PortChoice chosen(const std::vector<PortEntry>& ports, const VerbsWishes& wishes = {}) {
-  auto choice = choose_port(ports, wishes);
-  EXPECT_TRUE(choice.ok()) << choice.status().text();
-  return choice.ok() ? choice.take() : PortChoice{};
+  PortChoices choices = choose_ports(ports, wishes);
+  EXPECT_TRUE(check_any_taken(choices).ok()) << check_any_taken(choices).text();
+  return choices.taken.empty() ? PortChoice{} : choices.taken.front();
 }
 
 std::string refusal(const std::vector<PortEntry>& ports, const VerbsWishes& wishes = {}) {
-  auto choice = choose_port(ports, wishes);
-  EXPECT_FALSE(choice.ok());
-  return choice.status().text();
+  Status status = check_any_taken(choose_ports(ports, wishes));
+  EXPECT_FALSE(status.ok());
+  return status.text();
 }
 
 void expect_part(const std::string& text, const std::string& part) {

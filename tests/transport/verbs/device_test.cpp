@@ -31,7 +31,7 @@ class OnDevice : public testing::Test {
     for (int i = 0; i < 2; ++i) {
       auto opened = VerbsDevice::open(VerbsWishes{}, i);
       ASSERT_TRUE(opened.ok()) << opened.status().text();
-      devices[i] = opened.take();
+      devices[i] = std::move(opened.value().front());
       ASSERT_TRUE(devices[i]->open_completion_queue(16).ok());
       auto qp = devices[i]->create_qp({4, 4, 2, 2, 16});
       ASSERT_TRUE(qp.ok()) << qp.status().text();
@@ -218,7 +218,8 @@ TEST_F(OnDevice, too_little_lockable_memory_says_how_much_is_needed) {
     const rlimit limit{kLimit, kLimit};
     if (!opened.ok() || setrlimit(RLIMIT_MEMLOCK, &limit) != 0 || setuid(65534) != 0) _exit(2);
     std::vector<std::byte> large(kNeeded);
-    auto registered = opened.value()->register_memory(large.data(), kNeeded, RemoteAccess::none);
+    auto registered =
+        opened.value().front()->register_memory(large.data(), kNeeded, RemoteAccess::none);
     const std::string text = registered.status().text();
     const bool right = registered.status().code() == SGLCOLL_ERR_NO_MEMORY &&
                        contains(text, "1048576 bytes more") &&
