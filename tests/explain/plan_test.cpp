@@ -112,17 +112,26 @@ TEST(Plan, SgeLimitDecidesTheWorkRequests) {
   }
 }
 
-TEST(Plan, SharedMemoryIsMappedAndNeedsNoRegistration) {
+TEST(Plan, SharedMemoryIsMapped) {
   Options options = options_of("allgather", 4);
   options.transport = "shm";
   options.memory = "shared";
   const PlanReport on_node = report_of(options);
   EXPECT_EQ(on_node.traffic.work_requests, 0);
   EXPECT_EQ(on_node.traffic.bytes_direct, 3 << 20);
+}
+
+TEST(Plan, PrivateMemoryIsRegisteredAnewOnlyWithoutACache) {
+  Options options = options_of("allgather", 4);
   options.transport = "verbs";
-  EXPECT_EQ(report_of(options).traffic.registrations, 0);
-  options.memory = "private";
-  EXPECT_GT(report_of(options).traffic.registrations, 0);
+  for (bool kept : {true, false}) {
+    Result<PlanQuery> query = make_query(options);
+    ASSERT_TRUE(query.ok()) << query.status().text();
+    query.value().limits.keeps_registrations = kept;
+    Result<PlanReport> report = explain_plan(query.value());
+    ASSERT_TRUE(report.ok()) << report.status().text();
+    EXPECT_EQ(report.value().traffic.registrations == 0, kept);
+  }
 }
 
 TEST(Plan, EveryOtherBuilderIsNamedWithItsReason) {
