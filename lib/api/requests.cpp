@@ -163,6 +163,7 @@ Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Opera
   if (form == Form::nonblocking) SGL_TRY(communicator->start(*operation));
   collect_freed(*communicator->world());
   const bool persistent = form == Form::persistent;
+  if (persistent) SGL_TRY(communicator->check_whole());
   const uint32_t id = persistent ? communicator->next_persistent_id() : 0;
   if (user_type) keep_type(user_type);
   *request = request_pool().make(kLiveRequest, {0, communicator, std::move(operation), persistent,
@@ -290,7 +291,7 @@ sglcoll_status sglcoll_request_free(sglcoll_request* request) {
     std::shared_ptr<World> world = (*request)->communicator->world();
     auto held = world->lock();
     const bool running = is_running(*request);
-    if (running && (*request)->persistent)
+    if ((*request)->active && (*request)->persistent)
       return error(SGLCOLL_ERR_REQUEST,
                    "*request is persistent and active: wait for it before it is freed");
     if (running) {

@@ -51,11 +51,28 @@ Status check_fits(const char* count_name, int64_t elements, const Type& type) {
 
 }  // namespace
 
+namespace {
+
+// The sums of addresses and offsets that follow must not wrap.
+Status check_reach(const BufferArgument& buffer, int64_t elements) {
+  const Type& type = *buffer.type;
+  if (elements == 0 || type.size == 0) return {};
+  const auto address = reinterpret_cast<intptr_t>(buffer.address);
+  const int64_t end = type.layout.true_ub() + std::max<int64_t>((elements - 1) * type.extent, 0);
+  int64_t last = 0;
+  if (checked_add(address, end, &last)) return {};
+  return error(SGLCOLL_ERR_COUNT, "{}: {} elements of extent {} at {} pass the end of all memory",
+               buffer.count_name, elements, type.extent, buffer.address);
+}
+
+}  // namespace
+
 Status check_buffer(const BufferArgument& buffer, int64_t elements) {
   if (elements < 0)
     return error(SGLCOLL_ERR_COUNT, "{} is {}: it must be 0 or more", buffer.count_name, elements);
   SGL_TRY(check_fits(buffer.count_name, elements, *buffer.type));
-  if (buffer.address || elements == 0 || buffer.type->size == 0) return {};
+  if (buffer.address) return check_reach(buffer, elements);
+  if (elements == 0 || buffer.type->size == 0) return {};
   // A type of absolute addresses goes with a null buffer.
   if (buffer.type->array_layout(elements).true_lb() >= kLowestAddress) return {};
   return error(SGLCOLL_ERR_BUFFER, "{} is NULL with a count of {}: give a buffer or a count of 0",

@@ -387,7 +387,9 @@ void expect_the_cause_and_the_own_step(const std::string& text, bool cause_is_he
   EXPECT_EQ(occurrences("process_vm_readv"), 1) << text;
   EXPECT_EQ(occurrences("rank 1 gave up: "), cause_is_here ? 0 : 1) << text;
   EXPECT_EQ(occurrences("gave up"), cause_is_here ? 0 : 1) << text;
-  EXPECT_EQ(occurrences("\"ring\""), cause_is_here ? 1 : 2) << text;
+  // A rank that hears of it before its call has no own step.
+  const bool no_own_step = text.starts_with("the communicator cannot be used any more");
+  EXPECT_EQ(occurrences("\"ring\""), cause_is_here || no_own_step ? 1 : 2) << text;
   EXPECT_LT(text.size(), 400u) << text;
 }
 

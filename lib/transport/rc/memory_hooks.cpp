@@ -224,8 +224,13 @@ Status try_hooks() {
 }
 
 Status install_and_try() {
+#if defined(__SANITIZE_THREAD__)
+  // It follows every store, and cannot those into code.
+  return error(SGLCOLL_ERR_UNSUPPORTED, "a thread sanitizer is in use");
+#else
   SGL_TRY(install());
   return try_hooks();
+#endif
 }
 
 #else
