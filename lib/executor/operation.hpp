@@ -213,6 +213,7 @@ class Operation {
   // receive_edge.cpp
   void start_receive(int edge);
   void take_eager(int edge, std::span<const std::byte> payload);
+  bool has_expected_length(int edge, int64_t bytes);
   void take_fragment(int edge, std::span<const std::byte> payload);
   void take_offer(int edge);
   bool remote_layout_known(int edge);  // sets remote_layout

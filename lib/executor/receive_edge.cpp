@@ -15,14 +15,20 @@ void Operation::start_receive(int edge) {
   if (state.has_offer) return take_offer(edge);
 }
 
+// Fails the edge when not.
+bool Operation::has_expected_length(int edge, int64_t bytes) {
+  const Edge& planned = plan_->edges[edge];
+  if (bytes == planned.slice.length) return true;
+  fail_edge(edge, error(SGLCOLL_ERR_MISMATCH,
+                        "rank {} sent {} bytes where {} are expected: counts or types differ",
+                        planned.peer, bytes, planned.slice.length));
+  return false;
+}
+
 void Operation::take_eager(int edge, std::span<const std::byte> payload) {
   EdgeState& state = edges_[edge];
   const Edge& planned = plan_->edges[edge];
-  if (static_cast<int64_t>(payload.size()) != planned.slice.length)
-    return fail_edge(edge,
-                     error(SGLCOLL_ERR_MISMATCH,
-                           "rank {} sent {} bytes where {} are expected: counts or types differ",
-                           planned.peer, payload.size(), planned.slice.length));
+  if (!has_expected_length(edge, static_cast<int64_t>(payload.size()))) return;
   if (state.phase == EdgePhase::idle) {
     state.early.assign(payload.begin(), payload.end());
     state.has_payload = true;
@@ -95,6 +101,7 @@ bool Operation::remote_layout_known(int edge) {
 void Operation::take_offer(int edge) {
   EdgeState& state = edges_[edge];
   const Transport& way = transport(edge);
+  if (!has_expected_length(edge, state.offer.length)) return;
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
   const View here = view(plan_->edges[edge].slice);
@@ -241,7 +248,7 @@ bool Operation::answer_with_place(int edge) {
   EdgeState& state = edges_[edge];
   View target = view(plan_->edges[edge].slice);
   if (!expose(edge, target, true).ok()) return push_instead(edge);
-  Offer place{state.memory, target.offset, 0, OfferedLayout::opaque, 0};
+  Offer place{state.memory, target.offset, target.length, 0, OfferedLayout::opaque, 0};
   // Only a contiguous slice is asked for, so its own run describes it.
   place.layout = OfferedLayout::contiguous;
   place.payload_offset = 0;

@@ -50,7 +50,7 @@ Post Operation::send_offer(int edge) {
     fail_edge(edge, std::move(exposed));
     return Post::failed;
   }
-  Offer offer{state.memory, source.offset, 0, OfferedLayout::opaque, 0};
+  Offer offer{state.memory, source.offset, source.length, 0, OfferedLayout::opaque, 0};
   const Transport& way = transport(edge);
   bool useful = way.reachable(state.memory) &&
                 worth_describing(way.limits(), *source.layout, way.mappable(state.memory));

@@ -43,6 +43,7 @@ bool Operation::answer_with_lists(int edge) {
   const View target = view(plan_->edges[edge].slice);
   Offer place{{reinterpret_cast<uint64_t>(target.base), 0},
               target.offset,
+              target.length,
               0,
               OfferedLayout::opaque,
               state.offer.receiver_packs};

@@ -39,6 +39,7 @@ enum class OfferedLayout : uint32_t {
 struct Offer {
   RemoteMemory memory;
   int64_t payload_offset;  // of the slice in the layout's payload
+  int64_t length;          // of the slice
   uint64_t layout_hash;
   OfferedLayout layout;
   uint32_t receiver_packs;  // ask_send: the side of the lists that may have packed SGEs
