@@ -101,9 +101,9 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
 
 Result<std::unique_ptr<Operation>> Communicator::prepare(
     CollectiveCall call, std::unique_lock<std::recursive_mutex>& held) {
+  SGL_TRY(check_whole());
   call.problem.chunk_bytes = world_->settings().chunk_bytes;
-  if (world_->settings().check && !internal_ && context_.broken.ok())
-    SGL_TRY(check_across_ranks(call, held));
+  if (world_->settings().check && !internal_) SGL_TRY(check_across_ranks(call, held));
   PlanCache& plans = internal_ ? internal_plans_ : plans_;
   PlanCache::Entry* entry = plans.find(call.problem);
   const bool explain = !entry && !internal_ && world_->explain().wants(call.problem.collective);
@@ -144,23 +144,16 @@ void Communicator::recycle(std::unique_ptr<Operation> operation) {
 }
 
 Status Communicator::start(Operation& operation) {
-  if (!context_.broken.ok()) {
-    operation.decline(context_.next_sequence++ & (kPersistent - 1));
-    return check_whole();
-  }
+  SGL_TRY(check_whole());
   ++world_->engine().counters().operations;
   operation.start(context_.next_sequence++ & (kPersistent - 1));
   return {};
 }
 
 Status Communicator::start_persistent(Operation& operation, uint32_t id, uint32_t epoch) {
-  const uint32_t sequence = kPersistent | (id % kPersistentIds) << 16 | (epoch & 0xffff);
-  if (!context_.broken.ok()) {
-    operation.decline(sequence);
-    return check_whole();
-  }
+  SGL_TRY(check_whole());
   ++world_->engine().counters().operations;
-  operation.start(sequence);
+  operation.start(kPersistent | (id % kPersistentIds) << 16 | (epoch & 0xffff));
   return {};
 }
 

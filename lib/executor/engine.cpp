@@ -21,10 +21,7 @@ Engine::~Engine() {
 void Engine::add_context(Context& context) {
   contexts_[context.id] = &context;
   auto broken = broken_before_.find(context.id);
-  if (broken != broken_before_.end()) {
-    context.broken = Status(broken->second.why.code(), broken->second.text());
-    context.cause = broken->second.copy();
-  }
+  if (broken != broken_before_.end()) context.broken = broken->second.copy();
 }
 
 void Engine::remove_context(Context& context) {
@@ -219,12 +216,10 @@ void Engine::take_abandon(int peer, const MessageHeader& header,
   FailureCause cause{head.world_rank, Status(static_cast<Code>(head.code), std::move(text))};
   Status why(cause.why.code(), cause.text());
   auto context = contexts_.find(header.context);
-  if (context == contexts_.end()) {
-    broken_before_.try_emplace(header.context, cause.copy());
-  } else if (context->second->broken.ok()) {
+  if (context == contexts_.end())
+    broken_before_.try_emplace(header.context, std::move(why));
+  else if (context->second->broken.ok())
     context->second->broken = std::move(why);
-    context->second->cause = cause.copy();
-  }
   if (Operation* operation = operations_.find(header.context, header.sequence))
     return operation->on_abandon(peer, header, std::move(cause));
   MessageHeader answer = header;

@@ -27,8 +27,7 @@ struct Context {
   std::vector<int> world_ranks;                // of each rank in it
   std::unordered_map<int, int> rank_in_world;  // the inverse
   uint32_t next_sequence = 0;
-  Status broken;       // why nothing can be started any more
-  FailureCause cause;  // of that
+  Status broken;  // why nothing can be started any more
 
   // The rank in it of a rank of the world, or -1.
   int rank_of(int world_rank) const {
@@ -128,7 +127,7 @@ class Engine final : private TransportSink {
   std::unordered_map<uint32_t, Context*> contexts_;
   OperationTable operations_;
   // Why contexts that this rank has not made yet can not be used.
-  std::unordered_map<uint32_t, FailureCause> broken_before_;
+  std::unordered_map<uint32_t, Status> broken_before_;
   std::vector<Outgoing> outgoing_;
   Layout outgoing_run_;       // scratch of send_now
   std::vector<int> crowded_;  // scratch of flush_outgoing

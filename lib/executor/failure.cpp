@@ -25,19 +25,9 @@ void Operation::fail(Status why, FailureCause cause) {
   status_ = std::move(why);
   cause_ = std::move(cause);
   failed_at_ns_ = now_ns();
-  if (context_.broken.ok()) {
-    context_.broken = status_.copy();
-    context_.cause = cause_.copy();
-  }
+  if (context_.broken.ok()) context_.broken = status_.copy();
   tell_abandon();
   finish_failed();
-}
-
-// Peers that have started it may wait for this rank, and for nobody else.
-void Operation::decline(uint32_t sequence) {
-  sequence_ = sequence;
-  cause_ = context_.cause.copy();
-  tell_abandon();
 }
 
 // Every peer that has a part in this operation, for it may not notice by itself; and of

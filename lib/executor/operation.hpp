@@ -112,7 +112,6 @@ struct FailureCause {
   int world_rank = 0;
   Status why;
   std::string text() const { return fmt::format("rank {} gave up: {}", world_rank, why.text()); }
-  FailureCause copy() const { return {world_rank, why.copy()}; }
 };
 
 class Operation {
@@ -154,8 +153,6 @@ class Operation {
   // the way.
   void fail(Status why);
   void on_peer_failed(int world_rank, const Status& why);
-  // Instead of start(), where the context is broken.
-  void decline(uint32_t sequence);
   void on_abandon(int world_rank, const MessageHeader& header, FailureCause cause);
   // The first step that is under way with the peer (any peer: -1), for messages.
   std::string describe_waiting(int peer) const;
