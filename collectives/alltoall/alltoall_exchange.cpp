@@ -106,11 +106,11 @@ class InPlace {
     Deps steps;
     if (r < 0) return steps;
     const int partner = partner_in(r);
-    const int count = partner == problem_.rank ? 1 : static_cast<int>(pieces_of(partner).count());
     if (partner == problem_.rank) {
       steps.add({r, 0});
       return steps;
     }
+    const int count = static_cast<int>(pieces_of(partner).count());
     for (int piece = std::max(count - 2, 0); piece < count; ++piece) {
       const bool two_ends = sets_aside(partner);
       const int first = piece * (two_ends ? kAsideSteps : kFirstSteps);

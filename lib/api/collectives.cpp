@@ -19,33 +19,30 @@ Result<BufferArgument> buffer_argument(const char* name, const char* count_name,
   return argument;
 }
 
+// Without the types.
+BlocksArgument bare_blocks(const char* name, const char* counts_name,
+                           const char* displacements_name, const void* address,
+                           const int64_t* counts, const int64_t* displacements) {
+  return {name,
+          counts_name,
+          const_cast<void*>(address),
+          address == SGLCOLL_IN_PLACE,
+          counts,
+          displacements,
+          nullptr,
+          displacements_name,
+          {}};
+}
+
 Result<BlocksArgument> blocks_argument(const char* name, const char* counts_name,
-                                       const char* type_name, const void* address,
-                                       const int64_t* counts, const int64_t* displacements,
-                                       sglcoll_type type) {
-  BlocksArgument argument{name,
-                          counts_name,
-                          const_cast<void*>(address),
-                          address == SGLCOLL_IN_PLACE,
-                          counts,
-                          displacements,
-                          nullptr,
-                          "displacements",
-                          {}};
+                                       const char* displacements_name, const char* type_name,
+                                       const void* address, const int64_t* counts,
+                                       const int64_t* displacements, sglcoll_type type) {
+  BlocksArgument argument =
+      bare_blocks(name, counts_name, displacements_name, address, counts, displacements);
   if (argument.in_place) return argument;
   SGL_ASSIGN(found, use_committed_type(type_name, type));
   argument.type = std::move(found);
-  return argument;
-}
-
-// Of alltoallv.
-Result<BlocksArgument> peer_blocks(const char* name, const char* counts_name,
-                                   const char* displacements_name, const char* type_name,
-                                   const void* address, const int64_t* counts,
-                                   const int64_t* displacements, sglcoll_type type) {
-  SGL_ASSIGN(argument,
-             blocks_argument(name, counts_name, type_name, address, counts, displacements, type));
-  argument.displacements_name = displacements_name;
   return argument;
 }
 
@@ -54,15 +51,8 @@ Result<BlocksArgument> typed_blocks(const CallSite& site, const char* name, cons
                                     const char* displacements_name, const char* types_name,
                                     const void* address, const int64_t* counts,
                                     const int64_t* displacements, const sglcoll_type* types) {
-  BlocksArgument argument{name,
-                          counts_name,
-                          const_cast<void*>(address),
-                          address == SGLCOLL_IN_PLACE,
-                          counts,
-                          displacements,
-                          nullptr,
-                          displacements_name,
-                          {}};
+  BlocksArgument argument =
+      bare_blocks(name, counts_name, displacements_name, address, counts, displacements);
   if (argument.in_place || !counts) return argument;
   if (!types)
     return error(SGLCOLL_ERR_ARG, "{} is NULL: it has one type a rank, of {}", types_name, name);
@@ -108,7 +98,6 @@ Remembered remembered(Collective collective, const void* send, int64_t send_coun
                       sglcoll_type send_type, const void* recv, int64_t recv_count,
                       sglcoll_type recv_type, sglcoll_op op = nullptr, int root = 0) {
   CallKey key{collective,
-              true,
               send == SGLCOLL_IN_PLACE,
               recv == SGLCOLL_IN_PLACE,
               root,
@@ -201,7 +190,7 @@ SGL_COLLECTIVE(allgatherv,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,), nullptr,
   with_arrays(remembered(Collective::allgatherv, send_buffer, send_count, send_type, recv_buffer, 0, recv_type), {}, {recv_counts, displacements}), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
-  SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_counts", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
+  SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_counts", "displacements", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
   return allgatherv_call(site, send, recv);
 })
 
@@ -266,7 +255,7 @@ SGL_COLLECTIVE(gatherv,
   with_root_arrays(remembered(Collective::gatherv, send_buffer, send_count, send_type, recv_buffer, 0, recv_type, nullptr, root), recv_counts, displacements), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BlocksArgument>(site, root, "recv_buffer", [&] {
-    return blocks_argument("recv_buffer", "recv_counts", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
+    return blocks_argument("recv_buffer", "recv_counts", "displacements", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
   }));
   return gatherv_call(site, send, recv, root);
 })
@@ -287,7 +276,7 @@ SGL_COLLECTIVE(scatterv,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
   with_root_arrays(remembered(Collective::scatterv, send_buffer, 0, send_type, recv_buffer, recv_count, recv_type, nullptr, root), send_counts, displacements), {
   SGL_ASSIGN(send, at_root_only<BlocksArgument>(site, root, "send_buffer", [&] {
-    return blocks_argument("send_buffer", "send_counts", "send_type", send_buffer, send_counts, displacements, send_type);
+    return blocks_argument("send_buffer", "send_counts", "displacements", "send_type", send_buffer, send_counts, displacements, send_type);
   }));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return scatterv_call(site, send, recv, root);
@@ -306,8 +295,8 @@ SGL_COLLECTIVE(alltoallv,
   (const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements[], sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t recv_displacements[], sglcoll_type recv_type,), nullptr,
   with_arrays(remembered(Collective::alltoallv, send_buffer, 0, send_type, recv_buffer, 0, recv_type), {send_counts, send_displacements}, {recv_counts, recv_displacements}), {
-  SGL_ASSIGN(send, peer_blocks("send_buffer", "send_counts", "send_displacements", "send_type", send_buffer, send_counts, send_displacements, send_type));
-  SGL_ASSIGN(recv, peer_blocks("recv_buffer", "recv_counts", "recv_displacements", "recv_type", recv_buffer, recv_counts, recv_displacements, recv_type));
+  SGL_ASSIGN(send, blocks_argument("send_buffer", "send_counts", "send_displacements", "send_type", send_buffer, send_counts, send_displacements, send_type));
+  SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_counts", "recv_displacements", "recv_type", recv_buffer, recv_counts, recv_displacements, recv_type));
   return alltoallv_call(site, Collective::alltoallv, send, recv);
 })
 

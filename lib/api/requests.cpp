@@ -163,7 +163,6 @@ Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Opera
   if (form == Form::nonblocking) SGL_TRY(communicator->start(*operation));
   collect_freed(*communicator->world());
   const bool persistent = form == Form::persistent;
-  if (persistent) SGL_TRY(communicator->check_whole());
   const uint32_t id = persistent ? communicator->next_persistent_id() : 0;
   if (user_type) keep_type(user_type);
   *request = request_pool().make(kLiveRequest, {0, communicator, std::move(operation), persistent,

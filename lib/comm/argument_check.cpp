@@ -49,10 +49,6 @@ Status check_fits(const char* count_name, int64_t elements, const Type& type) {
                elements, type.size, type.extent);
 }
 
-}  // namespace
-
-namespace {
-
 // The sums of addresses and offsets that follow must not wrap.
 Status check_reach(const BufferArgument& buffer, int64_t elements) {
   const Type& type = *buffer.type;

@@ -30,7 +30,7 @@ std::vector<std::byte> copy_of(const CallArrays& arrays) {
 }  // namespace
 
 bool CallMemo::holds(const Slot& slot, const CallKey& key, const CallArrays& arrays) {
-  if (!(slot.key == key)) return false;
+  if (slot.serial == 0 || !(slot.key == key)) return false;
   const size_t bytes = arrays.ranks * kElementBytes;
   size_t next = 0;
   for (const void* array : arrays.arrays) {

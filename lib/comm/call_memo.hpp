@@ -17,7 +17,6 @@ namespace sgl {
 // A call's arguments but for the buffers.
 struct CallKey {
   Collective collective = Collective::barrier;
-  bool usable = false;  // false: not to be remembered
   bool send_in_place = false, recv_in_place = false;
   int root = 0;
   int64_t send_count = 0, recv_count = 0;
@@ -60,7 +59,7 @@ class CallMemo {
   struct Slot {
     CallKey key;
     std::vector<std::byte> arrays;  // copies, one after the other
-    uint64_t serial = 0;            // of what is remembered here
+    uint64_t serial = 0;            // of what is remembered here; 0: nothing
     std::unique_ptr<Operation> idle;
   };
   static bool holds(const Slot& slot, const CallKey& key, const CallArrays& arrays);

@@ -126,13 +126,13 @@ Result<std::unique_ptr<Operation>> Communicator::prepare(
 
 std::unique_ptr<Operation> Communicator::recall(const CallKey& key, const CallArrays& arrays,
                                                 const CallBuffers& buffers) {
-  if (!key.usable || !context_.broken.ok() || world_->settings().check) return nullptr;
+  if (!context_.broken.ok() || world_->settings().check) return nullptr;
   return calls_.recall(key, arrays, buffers);
 }
 
 void Communicator::remember(const CallKey& key, const CallArrays& arrays,
                             const CallBuffers& buffers, Operation& operation) {
-  if (key.usable) calls_.remember(key, arrays, buffers, operation);
+  calls_.remember(key, arrays, buffers, operation);
 }
 
 void Communicator::recycle(std::unique_ptr<Operation> operation) {

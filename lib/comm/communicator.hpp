@@ -36,7 +36,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
                                              std::unique_lock<std::recursive_mutex>& held);
   // The same without a CollectiveCall, if an equal call was made before and nothing
   // forbids it; else null, and after prepare() the call may be remembered.
-  Status check_whole() const;  // no operation on it has failed
   std::unique_ptr<Operation> recall(const CallKey& key, const CallArrays& arrays,
                                     const CallBuffers& buffers);
   void remember(const CallKey& key, const CallArrays& arrays, const CallBuffers& buffers,
@@ -57,6 +56,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void meet(std::unique_lock<std::recursive_mutex>& held);
 
  private:
+  Status check_whole() const;  // no operation on it has failed
   Result<std::shared_ptr<const Plan>> make_plan(Problem problem);
   // Blocking allgather of equal byte strings, for the library's own agreements.
   Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all,

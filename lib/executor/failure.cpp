@@ -15,8 +15,12 @@ void Operation::fail_edge(int edge, Status why) {
              plan_->edges[edge].peer));
 }
 
+FailureCause Operation::cause_here(const Status& why) const {
+  return {context_.world_ranks[static_cast<size_t>(context_.rank)], why.copy()};
+}
+
 void Operation::fail(Status why) {
-  FailureCause cause{context_.world_ranks[static_cast<size_t>(context_.rank)], why.copy()};
+  FailureCause cause = cause_here(why);
   fail(std::move(why), std::move(cause));
 }
 
@@ -92,10 +96,8 @@ bool Operation::advance_failed() {
 void Operation::on_peer_failed(int world_rank, const Status& why) {
   int rank = context_.rank_of(world_rank);
   if (rank < 0 || !running_) return;
-  if (live()) {
-    FailureCause cause{context_.world_ranks[static_cast<size_t>(context_.rank)], why.copy()};
-    return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)), std::move(cause));
-  }
+  if (live())
+    return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)), cause_here(why));
   for (size_t i = 0; i < edges_.size(); ++i)
     if (plan_->edges[i].peer == rank && peer_may_write(edges_[i]))
       edges_[i].phase = EdgePhase::done;

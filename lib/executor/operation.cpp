@@ -10,7 +10,10 @@
 namespace sgl {
 
 Operation::Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& context)
-    : engine_(engine), plan_(std::move(plan)), context_(context) {
+    : engine_(engine),
+      plan_(std::move(plan)),
+      context_(context),
+      flow_(flow_of(plan_->problem, plan_->algorithm)) {
   streams_ = plan_->bytes_to_send + plan_->bytes_to_receive >= engine_.options().stream_bytes;
   bindings_.resize(kFirstTemp + plan_->temp_bytes.size());
   temps_.resize(plan_->temp_bytes.size());

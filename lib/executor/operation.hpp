@@ -188,6 +188,7 @@ class Operation {
 
   // failure.cpp
   void fail_edge(int edge, Status why);
+  FailureCause cause_here(const Status& why) const;
   void fail(Status why, FailureCause cause);
   void tell_abandon();
   bool peer_may_write(const EdgeState& edge) const;
@@ -264,6 +265,7 @@ class Operation {
   Engine& engine_;
   std::shared_ptr<const Plan> plan_;
   Context& context_;
+  Flow flow_;
   std::vector<Binding> bindings_;
   std::vector<std::unique_ptr<std::byte[]>> temps_;
   Reduction reduction_;

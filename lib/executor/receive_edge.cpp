@@ -105,8 +105,8 @@ void Operation::take_offer(int edge) {
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
   const View here = view(plan_->edges[edge].slice);
-  const Path path = bulk_path(way.limits(), flow_of(plan_->problem, plan_->algorithm), here,
-                              remote_view(edge), way.reachable(state.offer.memory));
+  const Path path =
+      bulk_path(way.limits(), flow_, here, remote_view(edge), way.reachable(state.offer.memory));
   switch (path) {
     case Path::read_lists:
     case Path::read:
