@@ -1,7 +1,6 @@
 # What the cases of sglrun's tests have in common; sourced with $sglrun and $case set.
 #
-# A case fails at the first expectation that does not hold. Whatever it did,
-# afterwards no process and no file of its job may be left.
+# Whatever a case did, afterwards no process and no file of its job may be left.
 
 # Processes and files of this case are told from others by this directory.
 work=$(mktemp -d "${TMPDIR:-/tmp}/sglrun-test.XXXXXX")
@@ -9,26 +8,10 @@ mkdir "$work/tmp"
 export TMPDIR=$work/tmp SGLRUN_TEST_MARK=$work
 trap 'kill ${sshd-} 2>/dev/null; leftovers | xargs -r kill -KILL 2>/dev/null; rm -rf "$work"' EXIT
 shm_before=$(ls /dev/shm)
+. "$(dirname "${BASH_SOURCE[0]}")/../support/shell.sh"
 
-fail() {
-  echo "$(basename "$0"): $case: $*" >&2
-  [ ! -s "$work/out" ] || sed 's/^/  out: /' "$work/out" | head -20 >&2
-  [ ! -s "$work/err" ] || sed 's/^/  err: /' "$work/err" | head -20 >&2
-  exit 1
-}
-
-# run EXPECTED_STATUS ARGUMENT...: runs sglrun, outputs in $work/out and $work/err.
-run() {
-  local expected=$1 status
-  shift
-  "$sglrun" "$@" >"$work/out" 2>"$work/err" </dev/null
-  status=$?
-  [ "$status" = "$expected" ] || fail "status $status instead of $expected from: sglrun $*"
-}
-out_is() { [ "$(cat "$work/out")" = "$1" ] || fail "output is not '$1'"; }
-sorted_out_is() { [ "$(sort "$work/out")" = "$1" ] || fail "sorted output is not '$1'"; }
-err_has() { grep -Eq -- "$1" "$work/err" || fail "standard error has no '$1'"; }
-err_is_empty() { [ ! -s "$work/err" ] || fail "standard error is not empty"; }
+# run EXPECTED_STATUS ARGUMENT...: runs sglrun.
+run() { expect_status "$1" "$sglrun" "${@:2}"; }
 
 # Processes whose environment has this case's mark, without this shell's own.
 leftovers() {
@@ -40,15 +23,6 @@ leftovers() {
       [ "$pid" = "${sshd-}" ] ||
       [ ! -d "/proc/$pid" ] || [ "$pid" = "$BASHPID" ] || echo "$pid"
   done
-}
-# Repeats a check for up to 15 seconds.
-eventually() {
-  local tries
-  for tries in $(seq 150); do
-    "$@" && return
-    sleep 0.1
-  done
-  return 1
 }
 none_left() { [ -z "$(leftovers)" ]; }
 scratch_gone() { [ -z "$(ls "$work/tmp")" ]; }
@@ -69,7 +43,6 @@ ends_with() {
 }
 all_ready() { eventually has_lines "$work/out" "$1" || fail "the ranks did not start"; }
 worker_of() { pgrep -P "$job"; }
-
 
 # Runs the case and looks for what is left.
 run_case() {

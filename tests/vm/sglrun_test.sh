@@ -4,21 +4,9 @@
 set -uo pipefail
 sglrun=$1
 exchange_program=$2
-fail() {
-  echo "sglrun_test: $*" >&2
-  [ ! -s /tmp/out ] || sed 's/^/  out: /' /tmp/out >&2
-  [ ! -s /tmp/err ] || sed 's/^/  err: /' /tmp/err >&2
-  exit 1
-}
-run() {
-  local expected=$1 status
-  shift
-  "$@" >/tmp/out 2>/tmp/err </dev/null
-  status=$?
-  [ "$status" = "$expected" ] || fail "status $status instead of $expected from: $*"
-}
+work=/tmp
+. "$(dirname "$(readlink -f "$0")")/../support/shell.sh"
 
-run 0 "$sglrun" --host n1:2,n2:2,n3:2 sh -c 'echo $PMIX_RANK $(hostname) $PWD'
-[ "$(sort /tmp/out)" = "$(printf '%s\n' "0 n1 $PWD" "1 n1 $PWD" "2 n2 $PWD" "3 n2 $PWD" "4 n3 $PWD" "5 n3 $PWD")" ] ||
-  fail "the ranks are not where they should be"
-run 0 "$sglrun" --host n1:2,n2:2,n3:2 --map-by node "$exchange_program" n1 n2 n3 n1 n2 n3
+expect_status 0 "$sglrun" --host n1:2,n2:2,n3:2 sh -c 'echo $PMIX_RANK $(hostname) $PWD'
+sorted_out_is "$(printf '%s\n' "0 n1 $PWD" "1 n1 $PWD" "2 n2 $PWD" "3 n2 $PWD" "4 n3 $PWD" "5 n3 $PWD")"
+expect_status 0 "$sglrun" --host n1:2,n2:2,n3:2 --map-by node "$exchange_program" n1 n2 n3 n1 n2 n3

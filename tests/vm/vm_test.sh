@@ -7,31 +7,9 @@ vm=$(dirname "$(readlink -f "$0")")/vm
 work=$(mktemp -d "${TMPDIR:-/tmp}/vm-test.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-fail() {
-  echo "vm_test: $case: $*" >&2
-  [ ! -s "$work/out" ] || sed 's/^/  out: /' "$work/out" | head -20 >&2
-  [ ! -s "$work/err" ] || sed 's/^/  err: /' "$work/err" | head -20 >&2
-  exit 1
-}
-# run EXPECTED_STATUS ARGUMENT...: runs vm, outputs in $work/out and $work/err.
-run() {
-  local expected=$1 status
-  shift
-  "$vm" "$@" >"$work/out" 2>"$work/err" </dev/null
-  status=$?
-  [ "$status" = "$expected" ] || fail "status $status instead of $expected from: vm $*"
-}
-out_is() { [ "$(cat "$work/out")" = "$1" ] || fail "output is not '$1'"; }
-err_has() { grep -q -- "$1" "$work/err" || fail "standard error has no '$1'"; }
-# Repeats a check for up to 20 seconds.
-eventually() {
-  local tries
-  for tries in $(seq 200); do
-    "$@" && return
-    sleep 0.1
-  done
-  return 1
-}
+. "$(dirname "$vm")/../support/shell.sh"
+patience=20
+run() { expect_status "$1" "$vm" "${@:2}"; }
 
 case_status_and_output() {
   run 7 exec "$machine" -- sh -c 'echo "one two"; echo three >&2; pwd >&2; exit 7'
