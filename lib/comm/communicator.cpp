@@ -11,11 +11,6 @@
 namespace sgl {
 namespace {
 
-// Persistent runs are named apart from the others: operation in the high bits,
-// which start of it in the low ones.
-constexpr uint32_t kPersistent = 0x8000'0000u;
-constexpr uint32_t kPersistentIds = 1u << 15;
-
 struct CallCard {
   uint64_t signature;
   int64_t elements;
@@ -72,8 +67,8 @@ Communicator::~Communicator() {
   world_->engine().remove_context(context_);
 }
 
-Status Communicator::check_whole() const {
-  if (context_.broken.ok()) return {};
+Status Communicator::check_whole(uint32_t sequence) const {
+  if (!context_.refuses(sequence)) return {};
   return error(context_.broken.code(), "the communicator cannot be used any more: {}",
                context_.broken.text());
 }
@@ -101,7 +96,7 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
 
 Result<std::unique_ptr<Operation>> Communicator::prepare(
     CollectiveCall call, std::unique_lock<std::recursive_mutex>& held) {
-  SGL_TRY(check_whole());
+  SGL_TRY(check_whole(context_.next));
   call.problem.chunk_bytes = world_->settings().chunk_bytes;
   if (world_->settings().check && !internal_) SGL_TRY(check_across_ranks(call, held));
   PlanCache& plans = internal_ ? internal_plans_ : plans_;
@@ -144,16 +139,17 @@ void Communicator::recycle(std::unique_ptr<Operation> operation) {
 }
 
 Status Communicator::start(Operation& operation) {
-  SGL_TRY(check_whole());
+  SGL_TRY(check_whole(context_.next));
   ++world_->engine().counters().operations;
-  operation.start(context_.next_sequence++ & (kPersistent - 1));
+  operation.start(context_.take_sequence());
   return {};
 }
 
 Status Communicator::start_persistent(Operation& operation, uint32_t id, uint32_t epoch) {
-  SGL_TRY(check_whole());
+  const uint32_t sequence = persistent_sequence(id, epoch);
+  SGL_TRY(check_whole(sequence));
   ++world_->engine().counters().operations;
-  operation.start(kPersistent | (id % kPersistentIds) << 16 | (epoch & 0xffff));
+  operation.start(sequence);
   return {};
 }
 

@@ -56,7 +56,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void meet(std::unique_lock<std::recursive_mutex>& held);
 
  private:
-  Status check_whole() const;  // no operation on it has failed
+  Status check_whole(uint32_t sequence) const;  // whether it can be started
   Result<std::shared_ptr<const Plan>> make_plan(Problem problem);
   // Blocking allgather of equal byte strings, for the library's own agreements.
   Status allgather_bytes(std::span<const std::byte> mine, std::vector<std::byte>* all,

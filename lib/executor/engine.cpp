@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include <sched.h>
 
@@ -21,7 +22,7 @@ Engine::~Engine() {
 void Engine::add_context(Context& context) {
   contexts_[context.id] = &context;
   auto broken = broken_before_.find(context.id);
-  if (broken != broken_before_.end()) context.broken = broken->second.copy();
+  if (broken != broken_before_.end()) take_broken(context.id, broken->second.from, broken->second.cause);
 }
 
 void Engine::remove_context(Context& context) {
@@ -101,6 +102,8 @@ void Engine::on_message(int peer, const MessageHeader& header, std::span<const s
       return take_grant(peer, header, payload);
     case MessageKind::abandon:
       return take_abandon(peer, header, payload);
+    case MessageKind::broken:
+      return take_broken(header.context, header.sequence, cause_from_payload(payload, peer));
     default:
       break;
   }
@@ -110,7 +113,7 @@ void Engine::on_message(int peer, const MessageHeader& header, std::span<const s
   }
   if (is_answer(static_cast<MessageKind>(header.kind))) return;  // to one that has failed
   auto context = contexts_.find(header.context);
-  if (context != contexts_.end() && !context->second->broken.ok()) return;
+  if (context != contexts_.end() && context->second->refuses(header.sequence)) return;
   operations_.keep_early(peer, header, payload);
   if (operations_.early_bytes(peer) > options_.early_bytes) hold_eager(peer);
 }
@@ -186,8 +189,6 @@ Post Engine::post_nothing(int peer, uint32_t wrs) {
 // ---- Failure
 
 void Engine::on_peer_failed(int peer, Status status) {
-  for (auto& [id, context] : contexts_)
-    if (context->broken.ok() && context->rank_of(peer) >= 0) context->broken = status.copy();
   std::erase_if(outgoing_, [peer](const Outgoing& message) { return message.peer == peer; });
   if (auto queue = granted_.find(peer); queue != granted_.end()) {
     granted_count_ -= queue->second.size();
@@ -195,33 +196,61 @@ void Engine::on_peer_failed(int peer, Status status) {
   }
   std::vector<Operation*> running = operations_.active();
   for (Operation* operation : running) operation->on_peer_failed(peer, status);
+  for (auto& [id, context] : contexts_) {
+    if (context->rank_of(peer) < 0) continue;
+    const int here = context->world_ranks[static_cast<size_t>(context->rank)];
+    break_context(*context, context->next, status.copy(), {here, status.copy()});
+  }
 }
 
 void Engine::fail_peer(int world_rank, Status why) {
   if (transport_) transport_->fail_peer(world_rank, std::move(why));
 }
 
-// A peer's operation has failed, so this rank's of the same name fails too, now or when
-// it is started.
+void Engine::break_context(Context& context, uint32_t from, Status why,
+                           const FailureCause& cause) {
+  if ((from & kPersistent) != 0) from = context.next;
+  if (!context.broken.ok() && !starts_before(from, context.broken_from)) return;
+  if (context.broken.ok()) context.broken = std::move(why);
+  context.broken_from = from;
+  tell_broken(context, cause);
+  std::vector<Operation*> running = operations_.active();
+  for (Operation* operation : running)
+    if (&operation->context() == &context && context.refuses(operation->sequence()))
+      operation->on_broken(cause);
+}
+
+// To the ranks at the distances 1, 2, 4 ... both ways, each of which passes it on once: all
+// hear of it over few connections, also past dead ranks.
+void Engine::tell_broken(const Context& context, const FailureCause& cause) {
+  const std::vector<std::byte> payload = to_payload(cause);
+  MessageHeader header{context.id, context.broken_from, 0,
+                       static_cast<uint16_t>(MessageKind::broken),
+                       static_cast<uint16_t>(payload.size())};
+  const auto size = static_cast<int64_t>(context.world_ranks.size());
+  std::unordered_set<int64_t> told{context.rank};
+  for (int64_t distance = 1; distance < size; distance *= 2)
+    for (int64_t rank : {context.rank + distance, context.rank - distance + size})
+      if (told.insert(rank % size).second)
+        send_later(context.world_ranks[static_cast<size_t>(rank % size)], header, payload);
+}
+
+void Engine::take_broken(uint32_t id, uint32_t from, const FailureCause& cause) {
+  auto context = contexts_.find(id);
+  if (context != contexts_.end())
+    return break_context(*context->second, from, Status(cause.why.code(), cause.text()), cause);
+  if ((from & kPersistent) != 0) from = 0;  // nothing has been started on it here
+  auto [before, first] = broken_before_.try_emplace(id, BrokenBefore{from, cause.copy()});
+  if (!first && starts_before(from, before->second.from)) before->second.from = from;
+}
+
+// A peer's operation has failed, and with it the communicator.
 void Engine::take_abandon(int peer, const MessageHeader& header,
                           std::span<const std::byte> payload) {
-  AbandonHead head{SGLCOLL_ERR_PEER_FAILED, peer, 0};
-  std::string text = "it gave no reason";
-  if (payload.size() >= sizeof head) {
-    std::memcpy(&head, payload.data(), sizeof head);
-    payload = payload.subspan(sizeof head);
-    text.assign(reinterpret_cast<const char*>(payload.data()),
-                std::min<size_t>(payload.size(), head.text_bytes));
-  }
-  FailureCause cause{head.world_rank, Status(static_cast<Code>(head.code), std::move(text))};
-  Status why(cause.why.code(), cause.text());
-  auto context = contexts_.find(header.context);
-  if (context == contexts_.end())
-    broken_before_.try_emplace(header.context, std::move(why));
-  else if (context->second->broken.ok())
-    context->second->broken = std::move(why);
+  FailureCause cause = cause_from_payload(payload, peer);
   if (Operation* operation = operations_.find(header.context, header.sequence))
     return operation->on_abandon(peer, header, std::move(cause));
+  take_broken(header.context, header.sequence, cause);
   MessageHeader answer = header;
   answer.kind = static_cast<uint16_t>(MessageKind::abandoned);
   answer.bytes = 0;

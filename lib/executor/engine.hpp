@@ -6,6 +6,7 @@
 
 #include "base/fifo.hpp"
 #include "base/status.hpp"
+#include "executor/context.hpp"
 #include "executor/layout_directory.hpp"
 #include "executor/operation.hpp"
 #include "executor/operation_table.hpp"
@@ -19,24 +20,6 @@
 #include <vector>
 
 namespace sgl {
-
-// A communicator as the executor sees it.
-struct Context {
-  uint32_t id = 0;
-  int rank = 0;
-  std::vector<int> world_ranks;                // of each rank in it
-  std::unordered_map<int, int> rank_in_world;  // the inverse
-  uint32_t next_sequence = 0;
-  Status broken;  // why nothing can be started any more
-
-  // The rank in it of a rank of the world, or -1.
-  int rank_of(int world_rank) const {
-    auto index = static_cast<size_t>(world_rank);
-    if (index < world_ranks.size() && world_ranks[index] == world_rank) return world_rank;
-    auto found = rank_in_world.find(world_rank);
-    return found == rank_in_world.end() ? -1 : found->second;
-  }
-};
 
 struct EngineOptions {
   std::optional<int64_t> eager_bytes;  // unset: the transport's
@@ -78,6 +61,10 @@ class Engine final : private TransportSink {
   static constexpr int64_t kSleepNs = 2'000'000;  // deaths of peers are looked for this often
   // Fails the peer's operations as if the transport had reported it.
   void fail_peer(int world_rank, Status why);
+  // Lets no operation of the communicator from `from` on be started any more, nor persistent
+  // ones, ends those that run, and sees to it that all its ranks hear of it, whatever they
+  // are doing: all refuse the same ones. `why` is what callers here get.
+  void break_context(Context& context, uint32_t from, Status why, const FailureCause& cause);
   int active_operations() const { return static_cast<int>(operations_.active().size()); }
   // Counts the operations that have ended.
   uint64_t ended_operations() const { return ended_operations_; }
@@ -109,6 +96,8 @@ class Engine final : private TransportSink {
   void on_complete(uint64_t token, Status status) override;
   void on_peer_failed(int peer, Status status) override;
   void take_abandon(int peer, const MessageHeader& header, std::span<const std::byte> payload);
+  void take_broken(uint32_t context, uint32_t from, const FailureCause& cause);
+  void tell_broken(const Context& context, const FailureCause& cause);
   bool flush_outgoing();
   bool send_now(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   void hold_eager(int peer);
@@ -126,8 +115,11 @@ class Engine final : private TransportSink {
   LayoutDirectory layouts_;
   std::unordered_map<uint32_t, Context*> contexts_;
   OperationTable operations_;
-  // Why contexts that this rank has not made yet can not be used.
-  std::unordered_map<uint32_t, Status> broken_before_;
+  struct BrokenBefore {
+    uint32_t from;
+    FailureCause cause;
+  };
+  std::unordered_map<uint32_t, BrokenBefore> broken_before_;  // contexts not made here yet
   std::vector<Outgoing> outgoing_;
   Layout outgoing_run_;       // scratch of send_now
   std::vector<int> crowded_;  // scratch of flush_outgoing

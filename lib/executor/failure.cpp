@@ -29,21 +29,15 @@ void Operation::fail(Status why, FailureCause cause) {
   status_ = std::move(why);
   cause_ = std::move(cause);
   failed_at_ns_ = now_ns();
-  if (context_.broken.ok()) context_.broken = status_.copy();
   tell_abandon();
   finish_failed();
+  engine_.break_context(context_, sequence_, status_.copy(), cause_);
 }
 
 // Every peer that has a part in this operation, for it may not notice by itself; and of
-// each edge on which a peer may write, for its answer ends that. What goes on from rank to
-// rank is the cause alone, so that texts do not grow on their way.
+// each edge on which a peer may write, for its answer ends that.
 void Operation::tell_abandon() {
-  const std::string& text = cause_.why.text();
-  const size_t bytes = std::min(text.size(), kMaxAbandonText);
-  AbandonHead head{cause_.why.code(), cause_.world_rank, static_cast<uint32_t>(bytes)};
-  std::vector<std::byte> payload(sizeof head + bytes);
-  std::memcpy(payload.data(), &head, sizeof head);
-  std::memcpy(payload.data() + sizeof head, text.data(), bytes);
+  const std::vector<std::byte> payload = to_payload(cause_);
   std::unordered_set<int> told;
   for (size_t i = 0; i < edges_.size(); ++i) {
     if (!told.insert(plan_->edges[i].peer).second && !peer_may_write(edges_[i])) continue;
@@ -93,9 +87,16 @@ bool Operation::advance_failed() {
   return true;
 }
 
+bool Operation::needs(int rank) const {
+  for (size_t i = 0; i < edges_.size(); ++i)
+    if (plan_->edges[i].peer == rank && edges_[i].needs_peer()) return true;
+  return false;
+}
+
 void Operation::on_peer_failed(int world_rank, const Status& why) {
   int rank = context_.rank_of(world_rank);
   if (rank < 0 || !running_) return;
+  if (live() && !needs(rank)) return;
   if (live())
     return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)), cause_here(why));
   for (size_t i = 0; i < edges_.size(); ++i)
@@ -110,8 +111,12 @@ void Operation::on_abandon(int world_rank, const MessageHeader& header, FailureC
     if (plan_->edges[i].sends && plan_->edges[i].peer == rank && plan_->edges[i].tag == header.tag)
       edges_[i].abandoned_by_peer = true;
   if (!live()) return finish_failed();
-  Status why = error(cause.why.code(), "{}; {}", cause.text(), describe_waiting(-1));
-  fail(std::move(why), std::move(cause));
+  on_broken(cause);
+}
+
+void Operation::on_broken(const FailureCause& cause) {
+  if (!live()) return;
+  fail(error(cause.why.code(), "{}; {}", cause.text(), describe_waiting(-1)), cause.copy());
 }
 
 }  // namespace sgl

@@ -230,6 +230,7 @@ void Operation::deliver(int world_rank, const MessageHeader& header,
     case MessageKind::hold_eager:
     case MessageKind::resume_eager:
     case MessageKind::abandon:
+    case MessageKind::broken:
       break;  // the engine's
     default:
       take_answer(edge, kind, payload);
@@ -298,9 +299,9 @@ bool Operation::advance() {
 
 std::string Operation::describe_waiting(int peer) const {
   for (size_t i = 0; i < edges_.size(); ++i) {
-    EdgePhase phase = edges_[i].phase;
+    const EdgePhase phase = edges_[i].phase;
     const Edge& edge = plan_->edges[i];
-    if (phase == EdgePhase::idle || phase == EdgePhase::done || (peer >= 0 && edge.peer != peer))
+    if (phase == EdgePhase::idle || !edges_[i].needs_peer() || (peer >= 0 && edge.peer != peer))
       continue;
     return fmt::format("{} \"{}\" is at step {} of {}, {} rank {} ({} of {} bytes moved)",
                        collective_name(plan_->problem.collective), plan_->algorithm, edge.step,

@@ -8,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "datatype/type.hpp"
+#include "executor/failure_cause.hpp"
 #include "executor/lowering.hpp"
 #include "executor/operation_table.hpp"
 #include "executor/plan.hpp"
@@ -105,13 +106,13 @@ struct EdgeState {
   std::vector<std::byte> early;
   BatchCompiler compiler;
   Batch batch;
-};
 
-// Why an operation failed first of all, and on which rank of the world.
-struct FailureCause {
-  int world_rank = 0;
-  Status why;
-  std::string text() const { return fmt::format("rank {} gave up: {}", world_rank, why.text()); }
+  // Whether anything still has to come from the peer, or to reach it.
+  bool needs_peer() const {
+    const bool all_came = phase == EdgePhase::idle ? has_payload
+                                                   : phase == EdgePhase::available && !holds_source;
+    return phase != EdgePhase::done && !all_came;
+  }
 };
 
 class Operation {
@@ -152,7 +153,11 @@ class Operation {
   // Ends the run with an error that began here. It goes on `running` while transfers are on
   // the way.
   void fail(Status why);
+  // Ends the run if the peer still has a part in it. If others cannot go on without it, they
+  // say so.
   void on_peer_failed(int world_rank, const Status& why);
+  // The communicator has failed elsewhere, in whatever operation.
+  void on_broken(const FailureCause& cause);
   void on_abandon(int world_rank, const MessageHeader& header, FailureCause cause);
   // The first step that is under way with the peer (any peer: -1), for messages.
   std::string describe_waiting(int peer) const;
@@ -191,6 +196,7 @@ class Operation {
   FailureCause cause_here(const Status& why) const;
   void fail(Status why, FailureCause cause);
   void tell_abandon();
+  bool needs(int rank) const;
   bool peer_may_write(const EdgeState& edge) const;
   void deliver_to_failed(int edge, MessageKind kind);
   void answer_abandon(int edge);

@@ -22,6 +22,7 @@ enum class MessageKind : uint16_t {
   hold_eager,    // too much has come for operations that have not started: only offer
   resume_eager,  // that is over
   abandoned,     // answer: nothing of this edge is on the way from here any more
+  broken,        // a communicator cannot be used any more: AbandonHead and the text why
 };
 
 // Whether it comes from an edge's receiving end, to a send that has begun.

@@ -51,7 +51,7 @@ struct Transfer {
   }
   Context& context(int rank) { return *engines.contexts[static_cast<size_t>(rank)][0]; }
   void start() {
-    for (int rank = 0; rank < 2; ++rank) operations[rank]->start(context(rank).next_sequence++);
+    for (int rank = 0; rank < 2; ++rank) operations[rank]->start(context(rank).take_sequence());
   }
   bool over() { return !operations[0]->running() && !operations[1]->running(); }
   void run() {
