@@ -22,7 +22,8 @@ Engine::~Engine() {
 void Engine::add_context(Context& context) {
   contexts_[context.id] = &context;
   auto broken = broken_before_.find(context.id);
-  if (broken != broken_before_.end()) take_broken(context.id, broken->second.from, broken->second.cause);
+  if (broken != broken_before_.end())
+    take_broken(context.id, broken->second.from, broken->second.cause);
 }
 
 void Engine::remove_context(Context& context) {
@@ -207,8 +208,7 @@ void Engine::fail_peer(int world_rank, Status why) {
   if (transport_) transport_->fail_peer(world_rank, std::move(why));
 }
 
-void Engine::break_context(Context& context, uint32_t from, Status why,
-                           const FailureCause& cause) {
+void Engine::break_context(Context& context, uint32_t from, Status why, const FailureCause& cause) {
   if ((from & kPersistent) != 0) from = context.next;
   if (!context.broken.ok() && !starts_before(from, context.broken_from)) return;
   if (context.broken.ok()) context.broken = std::move(why);

@@ -109,8 +109,8 @@ struct EdgeState {
 
   // Whether anything still has to come from the peer, or to reach it.
   bool needs_peer() const {
-    const bool all_came = phase == EdgePhase::idle ? has_payload
-                                                   : phase == EdgePhase::available && !holds_source;
+    const bool all_came =
+        phase == EdgePhase::idle ? has_payload : phase == EdgePhase::available && !holds_source;
     return phase != EdgePhase::done && !all_came;
   }
 };

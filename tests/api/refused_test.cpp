@@ -101,7 +101,8 @@ TEST(Refused, EndsWhatHasBeenStartedAfterIt) {
     std::vector<int> mine(kCount, 1), sum(kCount), later_sum(kCount);
     int one = 1, before = 0, after = 0;
     sglcoll_request persistent = nullptr, first = nullptr, failing = nullptr, later = nullptr;
-    ASSERT_OK(sglcoll_allreduce_init(&one, &after, 1, SGLCOLL_INT, SGLCOLL_SUM, world, &persistent));
+    ASSERT_OK(
+        sglcoll_allreduce_init(&one, &after, 1, SGLCOLL_INT, SGLCOLL_SUM, world, &persistent));
     ASSERT_OK(sglcoll_allreduce(mine.data(), sum.data(), kCount, SGLCOLL_INT, SGLCOLL_SUM, world));
     if (rank_of(world) == 1) {
       ASSERT_TRUE(deny_system_call(SYS_process_vm_readv, EPERM)) << "no seccomp";
