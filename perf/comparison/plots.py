@@ -60,10 +60,10 @@ def curves(path, title, cells, bandwidth):
 def heat_map(path, title, cells):
     """Ratios, operation over size: blue where we are ahead, red where we are behind."""
     cells = [cell for cell in cells if cell.rounds and cell.bytes > 0]
-    if not cells:
-        return False
     names = list(dict.fromkeys(cell.collective for cell in cells))
     sizes = sorted({cell.bytes for cell in cells})
+    if len(names) < 2 or len(sizes) < 2:  # gnuplot draws no smaller image
+        return False
     points = [f"{sizes.index(cell.bytes)} {names.index(cell.collective)} {cell.ratio:.3f}"
               for cell in cells]
     ticks = ", ".join(f"'{size_text(size)}' {i}" for i, size in enumerate(sizes))
@@ -88,13 +88,13 @@ def all_plots(cells, folder):
         return []
     os.makedirs(folder, exist_ok=True)
     made = []
-    for (ranks, layout), part in groups(cells, "ranks", "layout").items():
+    for (ranks, layout, memory), part in groups(cells, "ranks", "layout", "memory").items():
         for kind, draw in (
                 ("ratio", heat_map),
                 ("latency", lambda *which: curves(*which, bandwidth=False)),
                 ("bandwidth", lambda *which: curves(*which, bandwidth=True))):
-            name = file_name(kind, f"{ranks}-ranks", layout)
-            title = f"{kind}, {ranks} ranks, {layout}"
+            name = file_name(kind, f"{ranks}-ranks", layout, memory)
+            title = f"{kind}, {ranks} ranks, {layout}, our buffers by {memory}"
             title += " (best peer / ours)" if kind == "ratio" else ""
             if draw(os.path.join(folder, name), title.replace("_", " "), part):
                 made.append((name, title))

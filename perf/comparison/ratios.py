@@ -16,6 +16,7 @@ class Cell:
     layout: str
     collective: str
     bytes: int
+    memory: str = "malloc"  # ours
     ours: float = 0.0
     peers: dict = dataclasses.field(default_factory=dict)  # (library, packed) -> us
     best: str = ""  # the peer, its settings and way
@@ -25,6 +26,11 @@ class Cell:
     rounds: int = 0
     floor: float = 0.0
     wins: bool = dataclasses.field(default=False)
+
+
+def job_key(item):
+    """What the cells of one job have in common; of a cell or of a job."""
+    return item.ranks, item.layout, item.collective, item.memory
 
 
 def interval(ratios):
@@ -51,7 +57,7 @@ def cells_of(job, rounds, floors):
     sizes = sorted({size for result in rounds for size in result.get(ours, {})})
     cells = []
     for size in sizes:
-        cell = Cell(job.ranks, job.layout, job.collective, size)
+        cell = Cell(job.ranks, job.layout, job.collective, size, job.memory)
         here = [result for result in rounds if size in result.get(ours, {})]
         cell.ours = statistics.median(result[ours][size] for result in here)
         for library in ("ompi", "mpich"):

@@ -34,9 +34,10 @@ def table(cells):
     """Lines of text, a block for each number of ranks, collective and layout."""
     lines, last = [], None
     for cell in cells:
-        if (cell.ranks, cell.collective, cell.layout) != last:
-            last = (cell.ranks, cell.collective, cell.layout)
-            lines += ["", f"{cell.collective}, {cell.ranks} ranks, {cell.layout}: median us",
+        if ratios.job_key(cell) != last:
+            last = ratios.job_key(cell)
+            lines += ["", f"{cell.collective}, {cell.ranks} ranks, {cell.layout}, our buffers by "
+                          f"{cell.memory}: median us",
                       f"{'bytes':>9}" + "".join(f"{name:>11}" for name, _ in COLUMNS)
                       + f"{'floor':>11}{'ratio':>8}  {'95 %':<13} best peer"]
         times = [cell.ours] + [cell.peers.get(key, 0) for _, key in COLUMNS[1:]]
@@ -58,21 +59,20 @@ def brief_table(cells):
     return lines
 
 
-def to_json(machine, options, notes, line_ns, cells):
+def to_json(document, cells):
     rows = []
     for cell in cells:
         row = dataclasses.asdict(cell)
         row["peers"] = [{"library": library, "packed": packed, "us": us}
                         for (library, packed), us in cell.peers.items()]
         rows.append(row)
-    return json.dumps({"machine": machine, "options": options, "notes": notes,
-                       "line_transfer_ns": line_ns, "cells": rows}, indent=1)
+    return json.dumps({**document, "cells": rows}, indent=1)
 
 
 def from_json(text):
     document = json.loads(text)
     cells = []
-    for row in document["cells"]:
+    for row in document.pop("cells"):
         row["peers"] = {(peer["library"], peer["packed"]): peer["us"] for peer in row["peers"]}
         cells.append(ratios.Cell(**row))
     return document, cells
@@ -88,9 +88,9 @@ def groups(cells, *names):
 
 def summary(cells):
     """Rows of Markdown: the ratios of each number of ranks and layout."""
-    rows = ["| ranks | layout | cells | geometric mean | least | most | ahead | of the floor, "
-            "1 MiB and more |", "|---:|---|---:|---:|---:|---:|---:|---:|"]
-    for (ranks, layout), of_layout in groups(cells, "ranks", "layout").items():
+    rows = ["| ranks | layout | memory | cells | geometric mean | least | most | ahead "
+            "| of the floor, 1 MiB and more |", "|---:|---|---|---:|---:|---:|---:|---:|---:|"]
+    for (ranks, layout, memory), of_layout in groups(cells, "ranks", "layout", "memory").items():
         found = [cell for cell in of_layout if cell.rounds]
         if not found:
             continue
@@ -98,9 +98,25 @@ def summary(cells):
         large = [cell.floor / cell.ours for cell in of_layout
                  if cell.bytes >= 1 << 20 and cell.floor]
         near = f"{ratios.geometric_mean(large):.2f}" if large else ""
-        rows.append(f"| {ranks} | `{layout}` | {len(found)} | {ratios.geometric_mean(values):.2f}"
-                    f" | {min(values):.2f} | {max(values):.2f} | "
+        rows.append(f"| {ranks} | `{layout}` | {memory} | {len(found)} "
+                    f"| {ratios.geometric_mean(values):.2f} | {min(values):.2f} | {max(values):.2f} | "
                     f"{sum(cell.wins for cell in found)} | {near} |")
+    return rows
+
+
+def by_collective(cells):
+    """Rows of Markdown: geometric means over the layouts, small and large."""
+    rows = ["| ranks | memory | collective | to 64 KiB | least | above | least |",
+            "|---:|---|---|---:|---:|---:|---:|"]
+    for (ranks, memory, collective), part in groups(cells, "ranks", "memory",
+                                                    "collective").items():
+        row = f"| {ranks} | {memory} | {collective} |"
+        for of_size in ([cell for cell in part if cell.bytes <= 1 << 16],
+                        [cell for cell in part if cell.bytes > 1 << 16]):
+            values = [cell.ratio for cell in of_size if cell.rounds]
+            row += (f" {ratios.geometric_mean(values):.2f} | {min(values):.2f} |" if values
+                    else " | |")
+        rows.append(row)
     return rows
 
 
@@ -112,11 +128,11 @@ def losses(cells, most=30):
         return ["No cell's 95 % interval lies below 1."]
     rows = [f"In {len(lost)} cells the 95 % interval lies below 1"
             + (f"; the worst {most}:" if len(lost) > most else ":"), "",
-            "| ranks | layout | collective | bytes | ours us | peer us | ratio | 95 % | peer |",
-            "|---:|---|---|---:|---:|---:|---:|---|---|"]
+            "| ranks | layout | memory | collective | bytes | ours us | peer us | ratio | 95 % "
+            "| peer |", "|---:|---|---|---|---:|---:|---:|---:|---|---|"]
     for cell in lost[:most]:
         ratio, spread = interval_text(cell)
-        rows.append(f"| {cell.ranks} | `{cell.layout}` | {cell.collective} | "
+        rows.append(f"| {cell.ranks} | `{cell.layout}` | {cell.memory} | {cell.collective} | "
                     f"{size_text(cell.bytes)} | {us_text(cell.ours)} | "
                     f"{us_text(min(cell.peers.values()))} | {ratio} | {spread} | {cell.best} |")
     return rows
@@ -137,7 +153,7 @@ def section(document, cells, pictures):
     lines += [f"- {name}: {text}" for name, text in document["machine"]]
     lines += [f"- binding of {name}: {text}" for name, text in
               document["options"]["binding"].items()]
-    lines += ["", *summary(cells), "", *losses(cells), ""]
+    lines += ["", *summary(cells), "", *by_collective(cells), "", *losses(cells), ""]
     if document["notes"]:
         lines += ["Not measured or not counted:", ""]
         lines += [f"- {note}" for note in document["notes"]] + [""]

@@ -132,9 +132,11 @@ int main(int argc, char** argv) {
                  "contig | vector:BLOCK:STRIDE | indexed:SEED:MIN:MAX:GAP |\n"
                  "subarray:DIMS:SUBDIMS:STARTS:ELEM_BYTES (DIMS as 64x64, C order) | tensors:FILE\n"
                  "of int32; sizes in bytes, multiples of 4 (default contig)");
-  app.add_option("--bytes", bytes,
-                 "FROM:TO payload bytes of a rank's block, doubling (default 8:1M);\n"
-                 "subarray and tensors have their own size");
+  app.add_option(
+      "--bytes", bytes,
+      "FROM:TO[:FACTOR] payload bytes of a rank's block, doubling if no factor is given\n"
+      "(default 8:1M);\n"
+      "subarray and tensors have their own size");
   app.add_option("--memory", memory, "malloc, or alloc: sglcoll_mem_alloc (default malloc)")
       ->check(CLI::IsMember({"malloc", "alloc"}));
   app.add_option("--samples", options.samples,

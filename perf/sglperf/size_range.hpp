@@ -7,7 +7,7 @@
 
 namespace perf {
 
-// "4K" or "8:1M": doubling from the first to the second, multiples of 4 bytes. Throws
+// "4K", "8:1M" (doubling) or "8:1M:8" (times 8): multiples of 4 bytes. Throws
 // std::invalid_argument with what would be right.
 std::vector<int64_t> parse_size_range(const std::string& text);
 

@@ -53,7 +53,7 @@ class Ratios(unittest.TestCase):
 class Report(unittest.TestCase):
     def test_json_keeps_the_cells(self):
         cells = ratios.cells_of(JOB, two_rounds(), {})
-        text = report.to_json([("processor", "x")], {"rounds": 2}, ["a note"], 70.0, cells)
+        text = report.to_json({"notes": ["a note"], "options": {"rounds": 2}}, cells)
         document, read = report.from_json(text)
         self.assertEqual(read, cells)
         self.assertEqual(document["notes"], ["a note"])

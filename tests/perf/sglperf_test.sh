@@ -43,6 +43,8 @@ refused 'file that can be read' allgather --layout tensors:no/such/file
 refused 'FROM or FROM:TO' allgather --bytes 8:4
 refused 'FROM or FROM:TO' allgather --bytes 6
 refused 'FROM or FROM:TO' allgather --bytes 99999999999G
+refused 'whole factor' allgather --bytes 8:1M:1
+refused 'whole factor' allgather --bytes 8:1M:8:8
 refused 'memory' allgather --memory huge
 refused 'samples' allgather --samples 29
 refused '0 to 1' bcast --root 2
@@ -52,6 +54,7 @@ for collective in allgather allgatherv reduce_scatter_block reduce_scatter allre
   right 1 "$collective" --bytes 4K --layout vector:8:16 --memory alloc --samples 30
 done
 right 1 barrier
+right 2 allgather --bytes 8:4K:64 --samples 30
 right 3 allgather --bytes 512:2K --pack --layout indexed:1:16:64:32
 right 1 bcast --root 1 --layout subarray:8x8x8:8x8x1:0x0x2:4
 tensors=$(mktemp)
