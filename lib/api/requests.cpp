@@ -155,8 +155,7 @@ Status run_collective(const CommunicatorPtr& communicator, std::unique_ptr<Opera
                       sglcoll_type user_type, Form form, sglcoll_request* request,
                       std::unique_lock<std::recursive_mutex>& held) {
   if (form == Form::blocking) {
-    SGL_TRY(communicator->start(*operation));
-    SGL_TRY(communicator->complete(*operation, held));
+    SGL_TRY(communicator->run(*operation, held));
     communicator->recycle(std::move(operation));
     return {};
   }

@@ -145,6 +145,17 @@ Status Communicator::start(Operation& operation) {
   return {};
 }
 
+Status Communicator::run(Operation& operation, std::unique_lock<std::recursive_mutex>& held) {
+  if (held.owns_lock()) {  // other threads' operations have to go on
+    SGL_TRY(start(operation));
+  } else {
+    SGL_TRY(check_whole(context_.next));
+    ++world_->engine().counters().operations;
+    operation.run(context_.take_sequence());
+  }
+  return complete(operation, held);
+}
+
 Status Communicator::start_persistent(Operation& operation, uint32_t id, uint32_t epoch) {
   const uint32_t sequence = persistent_sequence(id, epoch);
   SGL_TRY(check_whole(sequence));
@@ -185,8 +196,7 @@ Status Communicator::agree(Result<CollectiveCall> call,
   Result<std::unique_ptr<Operation>> operation = prepare(call.take(), held);
   internal_ = false;
   if (!operation.ok()) return std::move(operation.status());
-  SGL_TRY(start(*operation.value()));
-  SGL_TRY(complete(*operation.value(), held));
+  SGL_TRY(run(*operation.value(), held));
   recycle(operation.take());
   return {};
 }
@@ -229,8 +239,7 @@ Result<CommunicatorPtr> Communicator::self() {
 void Communicator::meet(std::unique_lock<std::recursive_mutex>& held) {
   Result<std::unique_ptr<Operation>> operation =
       prepare(barrier_call({rank(), size()}).take(), held);
-  Status outcome = operation.ok() ? start(*operation.value()) : std::move(operation.status());
-  if (outcome.ok()) outcome = complete(*operation.value(), held);
+  Status outcome = operation.ok() ? run(*operation.value(), held) : std::move(operation.status());
   if (!outcome.ok()) log(LogLevel::info, "not all ranks met: {}", outcome.text());
 }
 

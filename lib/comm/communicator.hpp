@@ -49,13 +49,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   // As MPI_Comm_split; null for SGLCOLL_UNDEFINED.
   Result<CommunicatorPtr> split(int color, int key, std::unique_lock<std::recursive_mutex>& held);
   Result<CommunicatorPtr> self();
-  // Runs the operation to its end and gives its outcome.
-  Status complete(Operation& operation, std::unique_lock<std::recursive_mutex>& held);
+  // Starts the operation, sees to it until it ends and gives its outcome.
+  Status run(Operation& operation, std::unique_lock<std::recursive_mutex>& held);
   // Returns when all ranks have called it, or when that cannot be known any more as one
   // of them is dead or has left after it.
   void meet(std::unique_lock<std::recursive_mutex>& held);
 
  private:
+  Status complete(Operation& operation, std::unique_lock<std::recursive_mutex>& held);
   Status check_whole(uint32_t sequence) const;  // whether it can be started
   Result<std::shared_ptr<const Plan>> make_plan(Problem problem);
   // Blocking allgather of equal byte strings, for the library's own agreements.

@@ -65,6 +65,14 @@ class Engine final : private TransportSink {
   // ones, ends those that run, and sees to it that all its ranks hear of it, whatever they
   // are doing: all refuse the same ones. `why` is what callers here get.
   void break_context(Context& context, uint32_t from, Status why, const FailureCause& cause);
+  // Whether a blocking call may wait for one peer at a time: nothing else is under way, and
+  // what peers tell of themselves has been looked at not long ago.
+  bool may_run_short() {
+    constexpr uint32_t kRunsUnwatched = 64;
+    if (++short_runs_ % kRunsUnwatched == 0) progress();
+    return operations_.active().empty() && !operations_.keeps_early() && outgoing_.empty() &&
+           granted_count_ == 0 && no_eager_to_.empty();
+  }
   int active_operations() const { return static_cast<int>(operations_.active().size()); }
   // Counts the operations that have ended.
   uint64_t ended_operations() const { return ended_operations_; }
@@ -135,6 +143,7 @@ class Engine final : private TransportSink {
   int64_t last_progress_ns_ = 0;
   bool spinning_ = false;  // as of the last look at the clock in wait_turn()
   uint32_t spins_ = 0;
+  uint32_t short_runs_ = 0;
 };
 
 }  // namespace sgl

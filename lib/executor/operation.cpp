@@ -20,6 +20,7 @@ Operation::Operation(Engine& engine, std::shared_ptr<const Plan> plan, Context& 
   for (size_t i = 0; i < temps_.size(); ++i)
     bindings_[kFirstTemp + i].layout = Layout::run(0, plan_->temp_bytes[i]);
   edges_.resize(plan_->edges.size());
+  is_short_ = short_runs_fit();
   edges_left_.resize(plan_->steps.size());
   dependencies_.resize(plan_->steps.size());
   reduced_.resize(plan_->steps.size());
@@ -51,6 +52,12 @@ void Operation::rebind(std::byte* send, std::byte* recv) {
 }
 
 void Operation::start(uint32_t sequence) {
+  reset(sequence);
+  ready_.assign(plan_->initial.begin(), plan_->initial.end());
+  launch();
+}
+
+void Operation::reset(uint32_t sequence) {
   assert(!running_);
   sequence_ = sequence;
   running_ = true;
@@ -70,8 +77,11 @@ void Operation::start(uint32_t sequence) {
     edge.moved = 0;
   }
   polled_.clear();
-  ready_.assign(plan_->initial.begin(), plan_->initial.end());
+  ready_.clear();
   next_ready_ = 0;
+}
+
+void Operation::launch() {
   engine_.attach(*this);
   if (!live()) return;
   if (steps_left_ == 0)

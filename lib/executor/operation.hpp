@@ -133,6 +133,9 @@ class Operation {
   const Layout& recv_layout() const { return bindings_[kRecv].layout; }
   // Begins a run; messages carry `sequence`. The engine then drives it.
   void start(uint32_t sequence);
+  // The same for a caller that waits for the end at once and is the only thread: short runs
+  // are often over on return.
+  void run(uint32_t sequence);
 
   // Until the run has ended and nothing of it touches the user's memory any more.
   bool running() const { return running_; }
@@ -191,6 +194,17 @@ class Operation {
   bool advance_edge(int edge);
   void complete_edge(int edge);
 
+  void reset(uint32_t sequence);
+  void launch();
+
+  // short_run.cpp
+  bool short_runs_fit() const;
+  size_t run_short();
+  bool make_move(const ShortMove& move);
+  bool await(int edge, Arrival* arrival);
+  void fold(const ShortMove& move, const Arrival& arrival);
+  void go_on_after(size_t moves);
+
   // failure.cpp
   void fail_edge(int edge, Status why);
   FailureCause cause_here(const Status& why) const;
@@ -205,6 +219,7 @@ class Operation {
 
   // send_edge.cpp
   void start_send(int edge);
+  Post send_eager(int edge);
   bool send_first(int edge);
   Post send_offer(int edge);
   Status expose(int edge, const View& memory, bool write);
@@ -277,6 +292,7 @@ class Operation {
   Reduction reduction_;
   uint32_t sequence_ = 0;
   bool running_ = false;
+  bool is_short_ = false;  // short_run.cpp may run it
   bool streams_ = false;   // what it moves does not fit into the cache
   bool draining_ = false;  // inside run_ready
   int64_t failed_at_ns_ = 0;

@@ -43,6 +43,7 @@ class OperationTable {
   // Delivers and forgets what came early for the operation.
   void deliver_early(Operation& operation);
   void forget_early(uint32_t context);
+  bool keeps_early() const { return early_count_ > 0; }
   // Of the messages that are kept, headers included.
   int64_t early_bytes(int peer) const;
 

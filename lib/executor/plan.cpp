@@ -16,6 +16,7 @@ Plan::Plan(const Problem& for_problem, const Schedule& schedule)
     : problem(for_problem), algorithm(schedule.algorithm), temp_bytes(schedule.temp_bytes) {
   unroll(schedule);
   index_edges();
+  order_short_run();
 }
 
 void Plan::unroll(const Schedule& schedule) {
@@ -73,6 +74,7 @@ void Plan::unroll(const Schedule& schedule) {
 
 int Plan::add_edge(Edge edge) {
   (edge.sends ? bytes_to_send : bytes_to_receive) += edge.slice.length;
+  longest_edge = std::max(longest_edge, edge.slice.length);
   edges.push_back(edge);
   return static_cast<int>(edges.size()) - 1;
 }
@@ -84,6 +86,40 @@ void Plan::index_edges() {
   auto by_name = [](const Name& a, const Name& b) { return a.peer_and_tag < b.peer_and_tag; };
   std::sort(sending_.begin(), sending_.end(), by_name);
   std::sort(receiving_.begin(), receiving_.end(), by_name);
+}
+
+// Of the steps that can be made, first one that waits for no peer.
+void Plan::order_short_run() {
+  constexpr size_t kMostSteps = 256;
+  if (steps.size() > kMostSteps) return;
+  std::vector<int> left(steps.size()), ready(initial);
+  for (size_t i = 0; i < steps.size(); ++i) left[i] = steps[i].dependencies;
+  auto waits = [this](int step) {
+    return steps[step].edge_count > 0 && steps[step].kind != StepKind::send;
+  };
+  while (!ready.empty()) {
+    auto next = std::find_if_not(ready.begin(), ready.end(), waits);
+    if (next == ready.end()) next = ready.begin();
+    const int step = *next;
+    ready.erase(next);
+    add_short_moves(step);
+    for (int i = 0; i < steps[step].successor_count; ++i) {
+      const int later = successors[steps[step].first_successor + i];
+      if (--left[later] == 0) ready.push_back(later);
+    }
+  }
+}
+
+void Plan::add_short_moves(int index) {
+  const PlanStep& step = steps[index];
+  if (step.edge_count == 0) return short_run.push_back({ShortMove::Kind::local, index, -1});
+  for (int edge = step.first_edge; edge < step.first_edge + step.edge_count; ++edge) {
+    const bool last = edge + 1 == step.first_edge + step.edge_count;
+    ShortMove::Kind kind = last ? ShortMove::Kind::fold : ShortMove::Kind::operand;
+    if (step.kind == StepKind::send) kind = ShortMove::Kind::send;
+    if (step.kind == StepKind::recv) kind = ShortMove::Kind::receive;
+    short_run.push_back({kind, index, edge});
+  }
 }
 
 int Plan::find_edge(int peer, uint32_t tag, bool sends) const {

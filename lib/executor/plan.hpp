@@ -38,6 +38,20 @@ struct PlanOperand {
   int edge;  // -1: local
 };
 
+// One move of a short run, see Plan::short_run.
+struct ShortMove {
+  enum class Kind : uint8_t {
+    send,     // of an edge
+    receive,  // of an edge, into the step's slice
+    operand,  // of an edge, kept for its reduction
+    fold,     // of an edge whose operand is the last to come: the reduction
+    local,    // of a step: a copy, a reduction without peers, or nothing
+  };
+  Kind kind;
+  int step;
+  int edge;  // -1: local
+};
+
 class Plan {
  public:
   Plan(const Problem& problem, const Schedule& schedule);
@@ -55,6 +69,10 @@ class Plan {
   std::vector<Edge> edges;
   std::vector<int64_t> temp_bytes;
   int64_t bytes_to_send = 0, bytes_to_receive = 0;
+  int64_t longest_edge = 0;  // bytes
+  // The whole plan as one row of moves, for runs in which every edge is one message: what
+  // peers wait for as early as it can be. Empty for plans of many steps.
+  std::vector<ShortMove> short_run;
 
  private:
   struct Name {
@@ -64,6 +82,8 @@ class Plan {
   int add_edge(Edge edge);
   void unroll(const Schedule& schedule);
   void index_edges();
+  void order_short_run();
+  void add_short_moves(int step);
   std::vector<Name> receiving_, sending_;  // sorted
 };
 

@@ -13,20 +13,25 @@ void Operation::start_send(int edge) {
   drive(edge);
 }
 
+// The whole slice in one message; of a signal the message alone.
+Post Operation::send_eager(int edge) {
+  const Slice& slice = plan_->edges[edge].slice;
+  if (is_signal(slice)) return send(edge, MessageKind::eager, nullptr, 0);
+  View payload = view(slice);
+  const Post posted = send(edge, MessageKind::eager, &payload, slice.length);
+  if (posted != Post::done) return posted;
+  engine_.counters().bytes_sent += static_cast<uint64_t>(slice.length);
+  engine_.counters().bytes_packed += static_cast<uint64_t>(slice.length);
+  return posted;
+}
+
 // Small payloads travel at once, larger ones are offered. False: no room yet.
 bool Operation::send_first(int edge) {
   const Slice& slice = plan_->edges[edge].slice;
-  if (is_signal(slice)) {
-    if (send(edge, MessageKind::eager, nullptr, 0) != Post::done) return false;
-    complete_edge(edge);
-    return true;
-  }
-  if (fits_in_message(transport(edge).limits(), engine_.options().eager_bytes, slice.length) &&
-      engine_.takes_eager(world_peer(edge))) {
-    View payload = view(slice);
-    if (send(edge, MessageKind::eager, &payload, slice.length) != Post::done) return false;
-    engine_.counters().bytes_sent += static_cast<uint64_t>(slice.length);
-    engine_.counters().bytes_packed += static_cast<uint64_t>(slice.length);
+  if (is_signal(slice) ||
+      (fits_in_message(transport(edge).limits(), engine_.options().eager_bytes, slice.length) &&
+       engine_.takes_eager(world_peer(edge)))) {
+    if (send_eager(edge) != Post::done) return false;
     complete_edge(edge);
     return true;
   }

@@ -30,6 +30,12 @@ struct MessageHeader {
   uint16_t bytes;     // payload bytes of this message
 };
 
+// A message that has come; the payload is the transport's.
+struct Arrival {
+  MessageHeader header;
+  std::span<const std::byte> payload;
+};
+
 enum class Post : uint8_t { done, busy, failed };
 
 // For batches whose completion nobody waits for.
@@ -51,6 +57,7 @@ struct TransportLimits {
   bool two_sided_lists = false;   // post() reads with lists on both sides (process_vm_readv):
                                   // TransferShape::send_receive, the local list is filled
   bool can_send = false;          // post_send() and post_receive()
+  bool can_peek = false;          // peek() and take()
   bool registers_memory = false;  // what peers reach, and what a batch lists, is registered first
   bool keeps_registrations = false;  // for the next use
   int rails = 1;                     // devices that batches are spread over
@@ -138,6 +145,16 @@ class Transport {
                                     uint64_t token) = 0;
   virtual Result<Post> post_send(int peer, const Batch& batch, const View& local,
                                  uint64_t token) = 0;
+
+  // For who waits for one certain message: the first one of the peer that progress() has not
+  // delivered; false when there is none, or the peer has failed. It is valid until take(),
+  // which takes it off, or any other call.
+  virtual bool peek(int peer, Arrival* first) {
+    static_cast<void>(peer);
+    static_cast<void>(first);
+    return false;
+  }
+  virtual void take(int peer) { static_cast<void>(peer); }
 
   // Delivers what has arrived and completed; returns how many events that were.
   virtual int progress(TransportSink& sink) = 0;

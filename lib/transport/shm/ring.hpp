@@ -129,12 +129,6 @@ class RingProducer : public RingChannel {
   uint32_t reserved_units_ = 0;
 };
 
-// A message at the head of a ring; the payload is valid until pop().
-struct RingMessage {
-  MessageHeader header;
-  std::span<const std::byte> payload;
-};
-
 // The receiving end. One thread of one process.
 class RingConsumer : public RingChannel {
  public:
@@ -144,10 +138,10 @@ class RingConsumer : public RingChannel {
     return line(next_.line).stamp.load(std::memory_order_acquire) == next_.line + 1;
   }
 
-  // The message at the head; needs ready(). False when its length cannot be right: the
-  // peer's memory is corrupt. The header is copied before it is checked, so that a peer
+  // The message at the head, valid until pop(); needs ready(). False when its length cannot be
+  // right: the peer's memory is corrupt. The header is copied before it is checked, so that a peer
   // cannot change it in between.
-  bool front(RingMessage* message) {
+  bool front(Arrival* message) {
     RingLine& source = line(next_.line);
     message->header = source.header;
     uint32_t bytes = message->header.bytes;

@@ -45,6 +45,7 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
   limits.name = "shm";
   limits.max_message_bytes = std::min(kMaxMessageBytes, ring_limit);
   limits.can_map = can_map;
+  limits.can_peek = true;
   limits.two_sided_lists = can_read;
   limits.sgl.max_send_sge = kCrossMemorySegments;
   limits.sgl.max_recv_sge = kCrossMemorySegments;
@@ -109,6 +110,27 @@ Post ShmTransport::send_message(int peer, const MessageHeader& header, const Vie
   return Post::done;
 }
 
+bool ShmTransport::front(size_t index, Arrival* first) {
+  if (parts_.inbound[index].front(first)) return true;
+  ShmPeer& peer = parts_.peers[index];
+  doom(peer,
+       error(SGLCOLL_ERR_PEER_FAILED, "rank {} sent a message of {} bytes; its memory is corrupt",
+             peer.rank, first->header.bytes),
+       false);
+  return false;
+}
+
+bool ShmTransport::peek(int peer, Arrival* first) {
+  const auto index = static_cast<size_t>(parts_.peer_of_rank[static_cast<size_t>(peer)]);
+  return parts_.inbound[index].ready() && parts_.peers[index].stage == ShmPeer::Stage::alive &&
+         front(index, first);
+}
+
+void ShmTransport::take(int peer) {
+  const auto index = static_cast<size_t>(parts_.peer_of_rank[static_cast<size_t>(peer)]);
+  if (parts_.inbound[index].pop()) wake_peer(parts_.peers[index]);
+}
+
 int ShmTransport::drain(size_t index, TransportSink& sink, int at_most) {
   ShmPeer& peer = parts_.peers[index];
   RingConsumer& ring = parts_.inbound[index];
@@ -116,15 +138,8 @@ int ShmTransport::drain(size_t index, TransportSink& sink, int at_most) {
   const ShmPeer::Stage stage = peer.stage;
   int delivered = 0;
   while (delivered < at_most && peer.stage == stage && ring.ready()) {
-    RingMessage message;
-    if (!ring.front(&message)) {
-      doom(peer,
-           error(SGLCOLL_ERR_PEER_FAILED,
-                 "rank {} sent a message of {} bytes; its memory is corrupt", peer.rank,
-                 message.header.bytes),
-           false);
-      break;
-    }
+    Arrival message;
+    if (!front(index, &message)) break;
     sink.on_message(peer.rank, message.header, message.payload);
     if (ring.pop()) wake_peer(peer);
     ++delivered;

@@ -58,6 +58,8 @@ class ShmTransport final : public Transport {
 
   const TransportLimits& limits() const override { return limits_; }
   Post send_message(int peer, const MessageHeader& header, const View* payload) override;
+  bool peek(int peer, Arrival* first) override;
+  void take(int peer) override;
   Result<RemoteMemory> expose(const View& view, bool write) override;
   void release(const RemoteMemory& memory) override;
   bool reachable(const RemoteMemory& memory) const override;
@@ -84,6 +86,7 @@ class ShmTransport final : public Transport {
   };
 
   ShmPeer* find_peer(int rank);
+  bool front(size_t index, Arrival* first);
   bool map_arena(ShmPeer& peer);
   int drain(size_t index, TransportSink& sink, int at_most);
   int deliver_completions(TransportSink& sink);

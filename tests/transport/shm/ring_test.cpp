@@ -46,7 +46,7 @@ bool send(RingProducer& producer, uint32_t message, uint32_t bytes) {
 }
 
 void expect_front(RingConsumer& consumer, uint32_t message, uint32_t bytes) {
-  RingMessage front;
+  Arrival front;
   ASSERT_TRUE(consumer.ready());
   ASSERT_TRUE(consumer.front(&front));
   ASSERT_EQ(front.header.sequence, message);
@@ -130,7 +130,7 @@ TEST(Ring, length_beyond_the_limit_is_refused) {
   Channel channel(kSmall);
   channel.producer.reserve(8);
   channel.producer.commit({1, 2, 3, 4, static_cast<uint16_t>(kSmall.max_message_bytes() + 1)});
-  RingMessage front;
+  Arrival front;
   ASSERT_TRUE(channel.consumer.ready());
   EXPECT_FALSE(channel.consumer.front(&front));
 }

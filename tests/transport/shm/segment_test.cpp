@@ -40,7 +40,7 @@ TEST(Segment, is_shared_with_who_attaches) {
   }
   for (int from = 0; from < kNodeSize; ++from) {
     RingConsumer consumer(mine.channel(from), ring_geometry(kNodeSize));
-    RingMessage message;
+    Arrival message;
     ASSERT_TRUE(consumer.ready() && consumer.front(&message));
     EXPECT_EQ(message.header.sequence, static_cast<uint32_t>(from));
   }
