@@ -129,7 +129,8 @@ template <class Make>
 Code run(sglcoll_comm comm, Form form, sglcoll_request* request, sglcoll_type user_type,
          Remembered call, Make make) {
   return guarded([&]() -> Status {
-    SGL_ASSIGN(communicator, use_comm(comm));
+    SGL_TRY(check_comm(comm));
+    const CommunicatorPtr& communicator = comm->communicator;
     if (form != Form::blocking) SGL_TRY(check_output("request", request));
     auto held = communicator->world()->lock();
     if (call.arrays_at_root && communicator->rank() != call.key.root) call.arrays = {};

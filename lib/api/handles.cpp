@@ -74,14 +74,18 @@ Result<Op> use_op(sglcoll_op op) {
   return op->op;
 }
 
-Result<CommunicatorPtr> use_comm(sglcoll_comm comm) {
+Status check_comm(sglcoll_comm comm) {
   if (!comm)
     return error(SGLCOLL_ERR_COMM,
                  "comm is NULL: give a communicator from sglcoll_init or made from one");
   if (comm->live != kLiveComm)
     return error(SGLCOLL_ERR_COMM,
                  "comm is not a live communicator: it was freed or its world is finalized");
-  SGL_TRY(comm->communicator->world()->check_caller());
+  return comm->communicator->world()->check_caller();
+}
+
+Result<CommunicatorPtr> use_comm(sglcoll_comm comm) {
+  SGL_TRY(check_comm(comm));
   return comm->communicator;
 }
 

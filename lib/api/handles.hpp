@@ -140,6 +140,7 @@ Status check_output(const char* name, T* output) {
 Result<TypePtr> use_type(const char* name, sglcoll_type type);  // any live type
 Result<TypePtr> use_committed_type(const char* name, sglcoll_type type);
 Result<Op> use_op(sglcoll_op op);
+Status check_comm(sglcoll_comm comm);  // where use_comm's share in it would take too long
 Result<CommunicatorPtr> use_comm(sglcoll_comm comm);
 Status check_request(const char* name, int index, sglcoll_request request);
 

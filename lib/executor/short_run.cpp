@@ -70,6 +70,7 @@ bool Operation::await(int edge, Arrival* arrival) {
   int64_t looks = std::clamp(engine_.options().spin_ns / kLookNs, kFewestLooks, kMostLooks);
   while (!transport.peek(peer, arrival)) {
     if (--looks == 0) return false;
+    // Without it the looks take the line from the sender again and again.
     __builtin_ia32_pause();
   }
   const Slice& slice = plan_->edges[edge].slice;

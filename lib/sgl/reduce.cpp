@@ -148,6 +148,19 @@ bool same_view(const View& one, const View& other) {
          &one.layout->node() == &other.layout->node();
 }
 
+// Two operands that lie in memory as arrays, of which most reductions are: one kernel call.
+// False: they do not.
+bool reduce_arrays(const View& to, const View& left, const View& right, OpKind kind, Basic basic) {
+  const BasicInfo& info = basic_info(basic);
+  if (info.size != info.extent) return false;
+  std::byte* const result = contiguous_address(to);
+  const std::byte* const a = contiguous_address(left);
+  const std::byte* const b = contiguous_address(right);
+  if (!result || !a || !b) return false;
+  reduce_kernel(kind, basic)(result, a, b, to.length / info.size);
+  return true;
+}
+
 }  // namespace
 
 void reduce(const View& to, std::span<const View> sources, OpKind kind, Basic basic) {
@@ -156,6 +169,7 @@ void reduce(const View& to, std::span<const View> sources, OpKind kind, Basic ba
     if (!same_view(to, sources[0])) copy(to, sources[0]);
     return;
   }
+  if (sources.size() == 2 && reduce_arrays(to, sources[0], sources[1], kind, basic)) return;
   const ElementForm form(basic);
   constexpr size_t kInlineSources = 16;
   std::array<ElementStream, kInlineSources> inline_streams;

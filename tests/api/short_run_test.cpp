@@ -49,8 +49,7 @@ TEST_P(Ranks, OtherOperationsAreUnderWay) {
     sglcoll_request request = nullptr;
     auto end = [&](int64_t count) {
       ASSERT_OK(sglcoll_wait(&request));
-      for (int64_t i = 0; i < count; ++i)
-        ASSERT_EQ(sum[static_cast<size_t>(i)], size_of(world));
+      for (int64_t i = 0; i < count; ++i) ASSERT_EQ(sum[static_cast<size_t>(i)], size_of(world));
     };
     int64_t count = 0;
     for_each_short_call(world, [&] {
