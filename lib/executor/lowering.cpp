@@ -13,6 +13,8 @@ bool packs(const TransportLimits& limits) {
 // Transfers of fewer bytes go in messages.
 int64_t push_below(const TransportLimits& limits, Flow flow) {
   switch (flow) {
+    case Flow::apart:
+      return limits.push_apart_below_bytes;
     case Flow::rooted:
     case Flow::operand:
       return limits.push_alone_below_bytes;
@@ -48,9 +50,13 @@ Flow flow_of(const Problem& problem, std::string_view algorithm) {
     case Collective::bcast:
     case Collective::gather:
     case Collective::gatherv:
+      return Flow::rooted;
     case Collective::scatter:
     case Collective::scatterv:
-      return Flow::rooted;
+    case Collective::alltoall:
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+      return Flow::apart;
     case Collective::reduce:
     case Collective::allreduce:
     case Collective::reduce_scatter:

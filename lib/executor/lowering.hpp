@@ -35,6 +35,7 @@ bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool map
 // What the two ends of a transfer have to do besides it.
 enum class Flow : uint8_t {
   exchange,       // as much in the other direction
+  apart,          // other bytes, to other peers or to the sender itself
   rooted,         // nothing: the bytes go from the root or to it
   operand,        // the bytes are combined with the receiver's own, from where they arrive
   many_operands,  // the same with those of several peers at a time

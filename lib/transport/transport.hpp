@@ -71,6 +71,8 @@ struct TransportLimits {
   int64_t bulk_min_run_bytes = 0;
   // Shorter transfers are faster in messages, of which both ends copy a part at the same time.
   int64_t push_below_bytes = 0;
+  // The same where each byte goes to one peer only: the sender has its own part to copy.
+  int64_t push_apart_below_bytes = 0;
   // The same where the sender has nothing else to do, or the receiver reduces what has come.
   int64_t push_alone_below_bytes = 0;
 };

@@ -33,6 +33,14 @@ TEST(PathOnNode, of_a_rooted_collective_all_are_pushed) {
   EXPECT_EQ(choice(true, Collective::gatherv, Layout::run(0, 64 << 20)), Path::push);
 }
 
+TEST(PathOnNode, what_goes_to_one_peer_only_is_pushed_up_to_128_KiB) {
+  for (Collective collective : {Collective::alltoall, Collective::scatter}) {
+    EXPECT_EQ(choice(true, collective, Layout::run(0, (128 << 10) - 1)), Path::push);
+    EXPECT_EQ(choice(true, collective, Layout::run(0, 128 << 10)), Path::read_lists);
+    EXPECT_EQ(choice(true, collective, blocks(1 << 20, 4 << 10)), Path::push);
+  }
+}
+
 TEST(PathOnNode, several_operands_of_more_than_a_piece_are_read) {
   const Layout piece = Layout::run(0, kOperandPieceBytes);
   const Layout less = Layout::run(0, kOperandPieceBytes - 1);

@@ -30,6 +30,7 @@ constexpr int64_t kMaxMessageBytes = 16 << 10;
 constexpr int64_t kBulkMinRunBytes = 4 << 10;
 constexpr int64_t kBulkMinRunBytesEach = 16 << 10;
 constexpr int64_t kPushBelowBytes = 1 << 20;
+constexpr int64_t kPushApartBelowBytes = 128 << 10;
 // Messages from one peer before the others have their turn.
 constexpr int kMessagesPerTurn = 64;
 // Progress calls between two looks at the peers' processes; a look is a system call.
@@ -58,6 +59,7 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
   if (can_map && can_read && processor_each) {
     limits.bulk_min_run_bytes = kBulkMinRunBytesEach;
     limits.push_below_bytes = kPushBelowBytes;
+    limits.push_apart_below_bytes = kPushApartBelowBytes;
     limits.push_alone_below_bytes = INT64_MAX;
   }
   return limits;
