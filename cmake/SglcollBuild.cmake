@@ -65,6 +65,20 @@ function(sglcoll_add_layer name)
     PRIVATE ${arg_PRIVATE_DEPENDS})
 endfunction()
 
+# What the time limits of tests, and those inside them, are multiplied by.
+set(SGLCOLL_TIME_FACTOR 1)
+if(SGLCOLL_SANITIZE)
+  set(SGLCOLL_TIME_FACTOR 4)
+endif()
+
+# sglcoll_limit_time(<seconds> <test>...)
+#
+# The time limit of tests in an ordinary build; a sanitizer's is longer.
+function(sglcoll_limit_time seconds)
+  math(EXPR seconds "${SGLCOLL_TIME_FACTOR} * ${seconds}")
+  set_tests_properties(${ARGN} PROPERTIES TIMEOUT ${seconds})
+endfunction()
+
 # sglcoll_add_test(<name> LABEL <label> SOURCES <file>... [LIBS <target>...]
 #                  [TIMEOUT <seconds>] [PROCESSORS <n>])
 #
@@ -80,7 +94,8 @@ function(sglcoll_add_test name)
     set(arg_PROCESSORS 1)
   endif()
   set_tests_properties(${name} PROPERTIES
-    LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS})
+    LABELS "${arg_LABEL}" PROCESSORS ${arg_PROCESSORS})
+  sglcoll_limit_time(${arg_TIMEOUT} ${name})
 endfunction()
 
 # The program alone, for a test that runs it in its own way.

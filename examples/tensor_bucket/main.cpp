@@ -6,12 +6,13 @@
 // flatten into one array, exchange, unflatten.
 //
 //   sglrun -n 4 tensor_bucket FILE        FILE: a line a tensor, NAME DIM [DIM ...]
+#include "support/command_line.hpp"
+
 #include <sglcoll/sglcoll.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -21,9 +22,9 @@ namespace {
 
 using Tensor = std::vector<float>;
 
-std::vector<Tensor> load_tensors(const char* path) {
+// Empty, and *wrong told, when the file is no list of tensors.
+std::vector<Tensor> load_tensors(const std::string& path, std::string* wrong) {
   std::ifstream file(path);
-  if (!file) throw std::runtime_error(std::string(path) + " cannot be read");
   std::vector<Tensor> tensors;
   for (std::string line; std::getline(file, line);) {
     std::stringstream words(line);
@@ -31,8 +32,13 @@ std::vector<Tensor> load_tensors(const char* path) {
     if (!(words >> name) || name[0] == '#') continue;
     size_t elements = 1;
     for (size_t dim = 0; words >> dim;) elements *= dim;
+    if (!words.eof()) {
+      *wrong = path + ": \"" + line + "\" is not NAME DIM [DIM ...]";
+      return {};
+    }
     tensors.emplace_back(elements);
   }
+  if (tensors.empty()) *wrong = path + " has no line NAME DIM [DIM ...]";
   return tensors;
 }
 
@@ -114,67 +120,58 @@ void report(const sglcoll::World& world, const char* name, const Outcome& outcom
               bytes / outcome.median_ms / 1e6, packed.c_str(), all ? "right" : "WRONG");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: tensor_bucket FILE (a line a tensor: NAME DIM [DIM ...])\n");
-    return 2;
-  }
-  sglcoll::World world;
-  std::vector<Tensor> tensors = load_tensors(argv[1]);
+int64_t count_elements(const std::vector<Tensor>& tensors) {
   int64_t elements = 0;
   for (const Tensor& tensor : tensors) elements += static_cast<int64_t>(tensor.size());
-  const double bytes = static_cast<double>(elements) * sizeof(float);
-  if (world.rank() == 0)
-    std::printf("tensor_bucket: %zu tensors, %lld float32 (%.1f MB), %d ranks\n", tensors.size(),
-                static_cast<long long>(elements), bytes / 1e6, world.size());
+  return elements;
+}
 
+// The elements of a rank's shard, the last ones' maybe fewer.
+int64_t shard_elements(const sglcoll::World& world, int64_t elements) {
+  return (elements + world.size() - 1) / world.size();
+}
+
+Outcome allreduce_list(const sglcoll::World& world, std::vector<Tensor>& tensors) {
   // Absolute addresses: the buffer is the null address.
-  sglcoll::Datatype whole = list_type(tensors, 0, elements);
-  auto allreduce = [&] {
+  sglcoll::Datatype whole = list_type(tensors, 0, count_elements(tensors));
+  return run(world, tensors, [&] {
     sglcoll::check(
         sglcoll_allreduce(SGLCOLL_IN_PLACE, nullptr, 1, whole, SGLCOLL_SUM, world.get()));
-  };
-  Outcome direct = run(world, tensors, allreduce);
-  report(world, "allreduce on the list's datatype", direct, bytes);
+  });
+}
 
-  // Reduce-scatter + allgather: the shard of each rank is a part of the list.
-  const int64_t shard = (elements + world.size() - 1) / world.size();
-  const int64_t padded = shard * world.size();
-  std::vector<float> mine(static_cast<size_t>(shard)), flat(static_cast<size_t>(padded));
-  Tensor padding(static_cast<size_t>(padded - elements) + 1);
-  std::vector<int64_t> counts;
+// Every rank's part of the list is reduced to its owner, then broadcast back into place.
+Outcome exchange_shards(const sglcoll::World& world, std::vector<Tensor>& tensors) {
+  const int64_t elements = count_elements(tensors), shard = shard_elements(world, elements);
+  std::vector<sglcoll::Datatype> parts;
   for (int i = 0; i < world.size(); ++i)
-    counts.push_back(std::clamp<int64_t>(elements - i * shard, 0, shard));
-  std::vector<sglcoll::Datatype> shards;
-  std::vector<sglcoll_type> parts;
-  for (int i = 0; i < world.size(); ++i) {
-    shards.push_back(list_type(tensors, i * shard, counts[static_cast<size_t>(i)]));
-    parts.push_back(shards.back());
-  }
-  // Every rank's part is reduced to its owner, then broadcast back into place.
-  auto scatter_gather = [&] {
-    std::vector<sglcoll_request> requests(static_cast<size_t>(world.size()));
+    parts.push_back(
+        list_type(tensors, i * shard, std::clamp<int64_t>(elements - i * shard, 0, shard)));
+  return run(world, tensors, [&] {
+    std::vector<sglcoll_request> requests(parts.size());
     for (int root = 0; root < world.size(); ++root) {
-      bool own = root == world.rank();
-      sglcoll::check(sglcoll_ireduce(own ? SGLCOLL_IN_PLACE : nullptr, nullptr, 1,
-                                     parts[static_cast<size_t>(root)], SGLCOLL_SUM, root,
-                                     world.get(), &requests[static_cast<size_t>(root)]));
+      const auto i = static_cast<size_t>(root);
+      const void* own = root == world.rank() ? SGLCOLL_IN_PLACE : nullptr;
+      sglcoll::check(
+          sglcoll_ireduce(own, nullptr, 1, parts[i], SGLCOLL_SUM, root, world.get(), &requests[i]));
     }
     sglcoll::check(sglcoll_waitall(world.size(), requests.data()));
-    for (int root = 0; root < world.size(); ++root)
-      sglcoll::check(sglcoll_ibcast(nullptr, 1, parts[static_cast<size_t>(root)], root, world.get(),
-                                    &requests[static_cast<size_t>(root)]));
+    for (int root = 0; root < world.size(); ++root) {
+      const auto i = static_cast<size_t>(root);
+      sglcoll::check(sglcoll_ibcast(nullptr, 1, parts[i], root, world.get(), &requests[i]));
+    }
     sglcoll::check(sglcoll_waitall(world.size(), requests.data()));
-  };
-  Outcome split = run(world, tensors, scatter_gather);
-  report(world, "reduce + bcast of shards, nonblocking", split, bytes);
+  });
+}
 
-  auto flattened = [&] {
-    float* to = flat.data();
+Outcome exchange_flattened(const sglcoll::World& world, std::vector<Tensor>& tensors) {
+  const int64_t shard = shard_elements(world, count_elements(tensors));
+  std::vector<float> mine(static_cast<size_t>(shard)),
+      flat(static_cast<size_t>(shard * world.size()));
+  return run(world, tensors, [&] {
+    auto to = flat.begin();
     for (const Tensor& tensor : tensors) to = std::copy(tensor.begin(), tensor.end(), to);
-    std::fill(to, flat.data() + padded, 0.0F);
+    std::fill(to, flat.end(), 0.0F);
     world.reduce_scatter_block(flat, mine);
     world.allgather(mine, flat);
     const float* from = flat.data();
@@ -182,15 +179,59 @@ int main(int argc, char** argv) try {
       std::copy(from, from + tensor.size(), tensor.begin());
       from += tensor.size();
     }
-  };
-  Outcome flat_way = run(world, tensors, flattened);
-  report(world, "flatten, reduce_scatter + allgather, unflatten", flat_way, bytes);
+  });
+}
+
+// Whether all sums are right.
+bool compare_ways(const sglcoll::World& world, std::vector<Tensor>& tensors) {
+  const int64_t elements = count_elements(tensors);
+  const double bytes = static_cast<double>(elements) * sizeof(float);
+  if (world.rank() == 0)
+    std::printf("tensor_bucket: %zu tensors, %lld float32 (%.1f MB), %d ranks\n", tensors.size(),
+                static_cast<long long>(elements), bytes / 1e6, world.size());
+  Outcome direct = allreduce_list(world, tensors);
+  report(world, "allreduce on the list's datatype", direct, bytes);
+  Outcome shards = exchange_shards(world, tensors);
+  report(world, "reduce + bcast of shards, nonblocking", shards, bytes);
+  Outcome flattened = exchange_flattened(world, tensors);
+  report(world, "flatten, reduce_scatter + allgather, unflatten", flattened, bytes);
   if (world.rank() == 0) {
     std::printf("  the flatten way also copies 2 x %.1f MB by itself on each rank\n", bytes / 1e6);
-    std::printf("  flatten / datatype: %.2f\n", flat_way.median_ms / direct.median_ms);
+    std::printf("  flatten / datatype: %.2f\n", flattened.median_ms / direct.median_ms);
   }
-  return direct.right && split.right && flat_way.right ? 0 : 1;
-} catch (const std::exception& failure) {
-  std::fprintf(stderr, "tensor_bucket: %s\n", failure.what());
-  return 1;
+  return direct.right && shards.right && flattened.right;
+}
+
+int run_example(int argc, char** argv) {
+  sglcoll::World world;
+  std::vector<Tensor> tensors;
+  CLI::App app(
+      "Sums the gradients of a network over all ranks: on one datatype of all tensors, and by\n"
+      "flattening them into one array.");
+  app.add_option_function<std::string>(
+         "FILE",
+         [&](const std::string& path) {
+           std::string wrong;
+           tensors = load_tensors(path, &wrong);
+           if (!wrong.empty()) throw CLI::ValidationError("FILE", wrong);
+         },
+         "a line a tensor: NAME DIM [DIM ...]")
+      ->required()
+      ->check(CLI::ExistingFile);
+  if (auto status = sgl::parse_command_line(&app, "tensor_bucket", argc, argv, world.rank() == 0)) {
+    world.barrier();  // it is told before a rank ends the job
+    return *status;
+  }
+  return compare_ways(world, tensors) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_example(argc, argv);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "tensor_bucket: %s\n", failure.what());
+    return 1;
+  }
 }

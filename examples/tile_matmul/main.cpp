@@ -5,12 +5,13 @@
 // products are reduce-scattered by panels, with nothing packed by hand.
 //
 //   sglrun -n 4 tile_matmul [N]       N: rows and columns, a multiple of the ranks
+#include "support/command_line.hpp"
+
 #include <sglcoll/sglcoll.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 namespace {
@@ -42,19 +43,49 @@ double now_ms() {
       .count();
 }
 
-}  // namespace
+// The largest difference, over all ranks, between their rows of c and the product by one
+// process.
+double worst_difference(const sglcoll::World& world, const Matrix& c, int64_t n, int64_t first,
+                        int64_t rows) {
+  Matrix a(c.size()), b(c.size()), whole(c.size());
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = 0; i < n; ++i) {
+      a[static_cast<size_t>(i + j * n)] = element_a(i, j);
+      b[static_cast<size_t>(i + j * n)] = element_b(i, j);
+    }
+  multiply(a, b, whole, n, 0, n);
+  double worst = 0;
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = first; i < first + rows; ++i) {
+      const auto at = static_cast<size_t>(i + j * n);
+      worst = std::fmax(worst, std::fabs(c[at] - whole[at]));
+    }
+  double all_worst = 0;
+  sglcoll::check(
+      sglcoll_allreduce(&worst, &all_worst, 1, SGLCOLL_DOUBLE, SGLCOLL_MAX, world.get()));
+  return all_worst;
+}
 
-int main(int argc, char** argv) try {
-  sglcoll::World world;
-  const int64_t n = argc > 1 ? std::atoll(argv[1]) : 768;
-  const int64_t ranks = world.size(), rank = world.rank();
-  if (n < ranks || n % ranks != 0) {
-    if (rank == 0)
-      std::fprintf(stderr, "tile_matmul: N is %lld: it must be a multiple of the %lld ranks\n",
-                   static_cast<long long>(n), static_cast<long long>(ranks));
-    return 2;
-  }
-  const int64_t rows = n / ranks, first = rank * rows;
+struct Times {
+  double gather_ms, multiply_ms, reduce_ms;
+};
+
+void report(const sglcoll::World& world, int64_t n, const Times& times, double worst) {
+  const auto size = static_cast<long long>(n);
+  const int ranks = world.size();
+  std::printf("tile_matmul: %lld x %lld doubles, %d ranks, panels of runs of %lld bytes\n", size,
+              size, ranks, size / ranks * static_cast<long long>(sizeof(double)));
+  std::printf("  allgather of the panels into place   %8.2f ms  (%.1f MB on each rank)\n",
+              times.gather_ms, static_cast<double>(n * n) * sizeof(double) / 1e6);
+  std::printf("  partial products                     %8.2f ms\n", times.multiply_ms);
+  std::printf("  reduce-scatter of the products       %8.2f ms\n", times.reduce_ms);
+  std::printf("  against one process: largest difference %g: %s\n", worst,
+              worst == 0 ? "right" : "WRONG");
+}
+
+// Whether the product is right.
+bool multiply_in_panels(const sglcoll::World& world, int64_t n) {
+  const int64_t rows = n / world.size(), first = world.rank() * rows;
 
   // Rows [0, rows) of every column; the next panel starts `rows` doubles on.
   const int64_t sizes[] = {n, n}, subsizes[] = {rows, n}, starts[] = {0, 0};
@@ -80,37 +111,38 @@ int main(int argc, char** argv) try {
                                               SGLCOLL_SUM, world.get()));
   const double reduced = now_ms();
 
-  // The product by one process.
-  Matrix whole_a(a.size()), whole_b(a.size()), whole_c(a.size());
-  for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = 0; i < n; ++i) {
-      whole_a[static_cast<size_t>(i + j * n)] = element_a(i, j);
-      whole_b[static_cast<size_t>(i + j * n)] = element_b(i, j);
-    }
-  multiply(whole_a, whole_b, whole_c, n, 0, n);
-  double worst = 0;
-  for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = first; i < first + rows; ++i)
-      worst = std::fmax(worst, std::fabs(c[static_cast<size_t>(i + j * n)] -
-                                         whole_c[static_cast<size_t>(i + j * n)]));
-  double all_worst = 0;
-  sglcoll::check(
-      sglcoll_allreduce(&worst, &all_worst, 1, SGLCOLL_DOUBLE, SGLCOLL_MAX, world.get()));
+  const double worst = worst_difference(world, c, n, first, rows);
+  if (world.rank() == 0)
+    report(world, n, {gathered - start, multiplied - gathered, reduced - multiplied}, worst);
+  return worst == 0;
+}
 
-  if (rank == 0) {
-    const double megabytes = static_cast<double>(n * n * 8) / 1e6;
-    std::printf("tile_matmul: %lld x %lld doubles, %lld ranks, panels of runs of %lld bytes\n",
-                static_cast<long long>(n), static_cast<long long>(n), static_cast<long long>(ranks),
-                static_cast<long long>(rows * 8));
-    std::printf("  allgather of the panels into place   %8.2f ms  (%.1f MB on each rank)\n",
-                gathered - start, megabytes);
-    std::printf("  partial products                     %8.2f ms\n", multiplied - gathered);
-    std::printf("  reduce-scatter of the products       %8.2f ms\n", reduced - multiplied);
-    std::printf("  against one process: largest difference %g: %s\n", all_worst,
-                all_worst == 0 ? "right" : "WRONG");
+int run(int argc, char** argv) {
+  sglcoll::World world;
+  int64_t n = 768;
+  CLI::App app("Multiplies two column-major matrices that are cut in row panels, one a rank.");
+  app.add_option("N", n, "rows and columns, a multiple of the ranks (default 768)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->check([&](const std::string& text) {
+        const bool multiple = std::stoll(text) % world.size() == 0;
+        return multiple
+                   ? ""
+                   : text + " is no multiple of the " + std::to_string(world.size()) + " ranks";
+      });
+  if (auto status = sgl::parse_command_line(&app, "tile_matmul", argc, argv, world.rank() == 0)) {
+    world.barrier();  // it is told before a rank ends the job
+    return *status;
   }
-  return all_worst == 0 ? 0 : 1;
-} catch (const std::exception& failure) {
-  std::fprintf(stderr, "tile_matmul: %s\n", failure.what());
-  return 1;
+  return multiply_in_panels(world, n) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "tile_matmul: %s\n", failure.what());
+    return 1;
+  }
 }

@@ -81,7 +81,8 @@ Status check_blocks(const BlocksArgument& blocks, int size) {
   if (!blocks.displacements)
     return error(SGLCOLL_ERR_ARG, "{} is NULL: it has one displacement a rank, of {}",
                  blocks.displacements_name, blocks.name);
-  int64_t total = 0, lowest = INT64_MAX;
+  int64_t total = 0, lowest = INT64_MAX, highest = 0;
+  int furthest = 0;
   for (int i = 0; i < size; ++i) {
     int64_t count = blocks.counts[i], start = 0;
     if (count < 0)
@@ -100,13 +101,19 @@ Status check_blocks(const BlocksArgument& blocks, int size) {
       return error(SGLCOLL_ERR_COUNT,
                    "{}[{}] is {}: with those before it the bytes overflow 64 bits",
                    blocks.counts_name, i, count);
-    if (type.size > 0)
-      lowest = std::min(lowest, type.true_lb + start + std::min<int64_t>(reach, 0));
+    if (type.size == 0) continue;
+    const int64_t end = type.layout.true_ub() + start + std::max<int64_t>(reach, 0);
+    lowest = std::min(lowest, type.true_lb + start + std::min<int64_t>(reach, 0));
+    if (end > highest) highest = end, furthest = i;
   }
   if (!blocks.address && lowest < kLowestAddress)
     return error(SGLCOLL_ERR_BUFFER, "{} is NULL with blocks of {} bytes in all: give a buffer",
                  blocks.name, total);
-  return {};
+  if (checked_add(reinterpret_cast<intptr_t>(blocks.address), highest, &highest)) return {};
+  return error(SGLCOLL_ERR_COUNT,
+               "{}[{}] is {}: with {} elements at {} it passes the end of all memory",
+               blocks.displacements_name, furthest, blocks.displacements[furthest],
+               blocks.counts[furthest], blocks.address);
 }
 
 Status check_root(int root, int size) {

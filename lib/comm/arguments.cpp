@@ -129,6 +129,71 @@ Status check_own_blocks(const BlocksArgument& send, const BlocksArgument& recv, 
                           send.counts[rank], recv.name, taken, recv.counts[rank]);
 }
 
+// At the root one buffer has a block of each rank, `whole`; the other, `own`, has this rank's
+// alone and may be in place there.
+Result<CollectiveCall> gather_or_scatter(const CallSite& site, Collective collective,
+                                         const BufferArgument& send, const BufferArgument& recv,
+                                         int root) {
+  CollectiveCall call;
+  const bool gathers = collective == Collective::gather, at_root = site.rank == root;
+  const BufferArgument& whole = gathers ? recv : send;
+  const BufferArgument& own = gathers ? send : recv;
+  SGL_TRY(check_root(root, site.size));
+  if (at_root) {
+    int64_t all = 0;
+    SGL_TRY(check_not_in_place(whole.name, whole.in_place));
+    SGL_TRY(check_all_blocks(whole, site.size, &all));
+    (gathers ? call.recv : call.send) = bind_array(whole, all);
+  } else {
+    SGL_TRY(check_not_in_place(own.name, own.in_place));
+  }
+  if (!own.in_place) {
+    SGL_TRY(check_block_of_each(own, site.size));
+    if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
+    (gathers ? call.send : call.recv) = bind_array(own, own.count);
+    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+  }
+  const BufferArgument& block = at_root ? whole : own;
+  call.problem = problem_at(site, collective,
+                            Blocks::uniform(site.size, block.count * block.type->size), root);
+  call.problem.in_place = own.in_place;
+  call.signature = repeat(block.type->signature, block.count);
+  return call;
+}
+
+Result<CollectiveCall> gatherv_or_scatterv(const CallSite& site, Collective collective,
+                                           const BlocksArgument& whole, const BufferArgument& own,
+                                           int root) {
+  CollectiveCall call;
+  const bool gathers = collective == Collective::gatherv, at_root = site.rank == root;
+  std::vector<int64_t> bytes(
+      static_cast<size_t>(site.size));  // only the root knows those of others
+  SGL_TRY(check_root(root, site.size));
+  if (at_root) {
+    SGL_TRY(check_not_in_place(whole.name, whole.in_place));
+    SGL_TRY(check_blocks(whole, site.size));
+    (gathers ? call.recv : call.send) = bind_blocks(whole, site.size);
+    bytes = block_bytes(whole, site.size);
+  } else {
+    SGL_TRY(check_not_in_place(own.name, own.in_place));
+  }
+  if (!own.in_place) {
+    SGL_TRY(check_buffer(own, own.count));
+    (gathers ? call.send : call.recv) = bind_array(own, own.count);
+    if (at_root) {
+      const BufferArgument part{whole.name, whole.counts_name,       nullptr,
+                                false,      whole.counts[site.rank], whole.type};
+      const BufferArgument &send = gathers ? own : part, &recv = gathers ? part : own;
+      SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
+      SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
+    }
+    bytes[static_cast<size_t>(site.rank)] = own.count * own.type->size;
+  }
+  call.problem = problem_at(site, collective, Blocks::per_rank(std::move(bytes)), root);
+  call.problem.in_place = own.in_place;
+  return call;
+}
+
 }  // namespace
 
 Result<CollectiveCall> allgather_call(const CallSite& site, const BufferArgument& send,
@@ -276,113 +341,22 @@ Result<CollectiveCall> bcast_call(const CallSite& site, const BufferArgument& bu
 
 Result<CollectiveCall> gather_call(const CallSite& site, const BufferArgument& send,
                                    const BufferArgument& recv, int root) {
-  CollectiveCall call;
-  SGL_TRY(check_root(root, site.size));
-  bool at_root = site.rank == root;
-  if (!at_root) SGL_TRY(check_not_in_place(send.name, send.in_place));
-  const BufferArgument& block = at_root ? recv : send;
-  int64_t all = 0;
-  if (at_root) {
-    SGL_TRY(check_not_in_place(recv.name, recv.in_place));
-    SGL_TRY(check_all_blocks(recv, site.size, &all));
-    call.recv = bind_array(recv, all);
-  }
-  if (!send.in_place) {
-    SGL_TRY(check_block_of_each(send, site.size));
-    if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
-    call.send = bind_array(send, send.count);
-    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
-  }
-  call.problem = problem_at(site, Collective::gather,
-                            Blocks::uniform(site.size, block.count * block.type->size), root);
-  call.problem.in_place = send.in_place;
-  call.signature = repeat(block.type->signature, block.count);
-  return call;
+  return gather_or_scatter(site, Collective::gather, send, recv, root);
 }
 
 Result<CollectiveCall> gatherv_call(const CallSite& site, const BufferArgument& send,
                                     const BlocksArgument& recv, int root) {
-  CollectiveCall call;
-  SGL_TRY(check_root(root, site.size));
-  bool at_root = site.rank == root;
-  std::vector<int64_t> bytes(
-      static_cast<size_t>(site.size));  // only the root knows those of others
-  if (at_root) {
-    SGL_TRY(check_not_in_place(recv.name, recv.in_place));
-    SGL_TRY(check_blocks(recv, site.size));
-    call.recv = bind_blocks(recv, site.size);
-    bytes = block_bytes(recv, site.size);
-  } else {
-    SGL_TRY(check_not_in_place(send.name, send.in_place));
-  }
-  if (!send.in_place) {
-    SGL_TRY(check_buffer(send, send.count));
-    if (at_root)
-      SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.counts[site.rank]));
-    call.send = bind_array(send, send.count);
-    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
-    bytes[static_cast<size_t>(site.rank)] = send.count * send.type->size;
-  }
-  call.problem = problem_at(site, Collective::gatherv, Blocks::per_rank(std::move(bytes)), root);
-  call.problem.in_place = send.in_place;
-  return call;
+  return gatherv_or_scatterv(site, Collective::gatherv, recv, send, root);
 }
 
 Result<CollectiveCall> scatter_call(const CallSite& site, const BufferArgument& send,
                                     const BufferArgument& recv, int root) {
-  CollectiveCall call;
-  SGL_TRY(check_root(root, site.size));
-  bool at_root = site.rank == root;
-  if (!at_root) SGL_TRY(check_not_in_place(recv.name, recv.in_place));
-  const BufferArgument& block = at_root ? send : recv;
-  int64_t all = 0;
-  if (at_root) {
-    SGL_TRY(check_not_in_place(send.name, send.in_place));
-    SGL_TRY(check_all_blocks(send, site.size, &all));
-    call.send = bind_array(send, all);
-  }
-  if (!recv.in_place) {
-    SGL_TRY(check_block_of_each(recv, site.size));
-    if (at_root) SGL_TRY(check_signatures(send, send.count, recv.name, recv.type, recv.count));
-    call.recv = bind_array(recv, recv.count);
-    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
-  }
-  call.problem = problem_at(site, Collective::scatter,
-                            Blocks::uniform(site.size, block.count * block.type->size), root);
-  call.problem.in_place = recv.in_place;
-  call.signature = repeat(block.type->signature, block.count);
-  return call;
+  return gather_or_scatter(site, Collective::scatter, send, recv, root);
 }
 
 Result<CollectiveCall> scatterv_call(const CallSite& site, const BlocksArgument& send,
                                      const BufferArgument& recv, int root) {
-  CollectiveCall call;
-  SGL_TRY(check_root(root, site.size));
-  bool at_root = site.rank == root;
-  std::vector<int64_t> bytes(
-      static_cast<size_t>(site.size));  // only the root knows those of others
-  if (at_root) {
-    SGL_TRY(check_not_in_place(send.name, send.in_place));
-    SGL_TRY(check_blocks(send, site.size));
-    call.send = bind_blocks(send, site.size);
-    bytes = block_bytes(send, site.size);
-  } else {
-    SGL_TRY(check_not_in_place(recv.name, recv.in_place));
-  }
-  if (!recv.in_place) {
-    SGL_TRY(check_buffer(recv, recv.count));
-    if (at_root) {
-      BufferArgument own{send.name, send.counts_name,       nullptr,
-                         false,     send.counts[site.rank], send.type};
-      SGL_TRY(check_signatures(own, own.count, recv.name, recv.type, recv.count));
-    }
-    call.recv = bind_array(recv, recv.count);
-    if (at_root) SGL_TRY(check_no_overlap(send.name, call.send, recv.name, call.recv));
-    bytes[static_cast<size_t>(site.rank)] = recv.count * recv.type->size;
-  }
-  call.problem = problem_at(site, Collective::scatterv, Blocks::per_rank(std::move(bytes)), root);
-  call.problem.in_place = recv.in_place;
-  return call;
+  return gatherv_or_scatterv(site, Collective::scatterv, send, recv, root);
 }
 
 Result<CollectiveCall> alltoall_call(const CallSite& site, const BufferArgument& send,

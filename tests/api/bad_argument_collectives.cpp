@@ -165,6 +165,12 @@ void add_overlap(R& rows) {
   rows.add("recv_buffer", "overlap", kBuffer, overlap_last);
 }
 
+// kCount elements that end below 2^63, but not when the buffer's address is added.
+template <class R>
+void add_past_end(R& rows, const char* count, sglcoll_type Arguments::*type) {
+  rows.add(count, "pass the end", kCountCode, [type](Site& s, Arguments& a) { a.*type = s.past; });
+}
+
 // The arrays of a v form's side.
 struct Arrays {
   std::string counts, displacements;
@@ -194,11 +200,21 @@ void add_blocks(R& rows, bool receives, const Arrays& arrays) {
            [=](Site&, Arguments& a) { receives ? a.recv = nullptr : a.send = nullptr; });
 }
 
+// The same with displacements.
+template <class R>
+void add_block_past_end(R& rows, const Arrays& arrays, const int64_t* displacements) {
+  rows.add((arrays.displacements + "[1]").c_str(), "passes the end", kCountCode,
+           [displacements, member = arrays.displacements_member](Site&, Arguments& a) {
+             a.*member = displacements;
+           });
+}
+
 // In units of a type's extent, with that type.
 template <class R>
 void add_typed_blocks(R& rows, bool receives, const Arrays& arrays) {
-  static const int64_t kFarBack[] = {0, INT64_MIN / 2, 8};
+  static const int64_t kFarBack[] = {0, INT64_MIN / 2, 8}, kPast[] = {0, INT64_MAX / 4 - 1024, 8};
   add_blocks(rows, receives, arrays);
+  add_block_past_end(rows, arrays, kPast);
   rows.add((arrays.displacements + "[1]").c_str(), "-4611686018427387904", kCountCode,
            [member = arrays.displacements_member](Site&, Arguments& a) { a.*member = kFarBack; });
   add_bad_types(rows, receives ? "recv_type" : "send_type",
@@ -261,6 +277,7 @@ static void add_symmetric_rows(Table* table) {
   auto allgather =
       ROWS(allgather, a.send, a.send_count, a.send_type, a.recv, a.recv_count, a.recv_type);
   add_send(allgather);
+  add_past_end(allgather, "send_count", &Arguments::send_type);
   add_recv(allgather);
   add_mismatch(allgather);
   add_overlap(allgather);
@@ -271,6 +288,7 @@ static void add_symmetric_rows(Table* table) {
   auto allgatherv = ROWS(allgatherv, a.send, a.send_count, a.send_type, a.recv, a.counts,
                          a.displacements, a.recv_type);
   add_send(allgatherv);
+  add_past_end(allgatherv, "send_count", &Arguments::send_type);
   add_typed_blocks(allgatherv, true, {"recv_counts", "displacements"});
   add_mismatch(allgatherv);
   add_overlap(allgatherv);
@@ -291,6 +309,7 @@ static void add_symmetric_rows(Table* table) {
 
   auto allreduce = ROWS(allreduce, a.send, a.recv, a.recv_count, a.recv_type, a.op);
   add_reduction(allreduce, "count");
+  add_past_end(allreduce, "count", &Arguments::recv_type);
 
   ROWS(barrier);
 }
@@ -298,6 +317,7 @@ static void add_symmetric_rows(Table* table) {
 static void add_rooted_rows(Table* table) {
   auto reduce = ROWS(reduce, a.send, a.recv, a.recv_count, a.recv_type, a.op, a.root);
   add_reduction(reduce, "count");
+  add_past_end(reduce, "count", &Arguments::recv_type);
   add_root(reduce);
   add_no_in_place(reduce, "send_buffer", true, false);
   reduce.add("send_buffer", "NULL", kBuffer,
@@ -309,6 +329,7 @@ static void add_rooted_rows(Table* table) {
   });
 
   auto bcast = ROWS(bcast, a.recv, a.recv_count, a.recv_type, a.root);
+  add_past_end(bcast, "count", &Arguments::recv_type);
   add_root(bcast);
   for (bool at_root : {true, false}) {
     auto place = [=](Site& s, Arguments& a) {
@@ -421,6 +442,9 @@ static void add_alltoall_rows(Table* table) {
   add_typed_blocks(alltoallv, true, come);
   add_blocks(alltoallw, false, in_bytes(go));
   add_blocks(alltoallw, true, in_bytes(come));
+  static const int64_t kPast[] = {0, INT64_MAX - 4096, 32};
+  add_block_past_end(alltoallw, in_bytes(go), kPast);
+  add_block_past_end(alltoallw, in_bytes(come), kPast);
   add_bad_type_arrays(alltoallw, "send_types", &Arguments::send_types);
   add_bad_type_arrays(alltoallw, "recv_types", &Arguments::recv_types);
   alltoallv.add("send_buffer", "float", SGLCOLL_ERR_MISMATCH,

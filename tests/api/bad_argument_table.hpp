@@ -35,6 +35,7 @@ struct Site {
   sglcoll_type uncommitted = nullptr, freed_type = nullptr;
   sglcoll_type mixed = nullptr;   // an int and a double
   sglcoll_type far = nullptr;     // extent 2^60
+  sglcoll_type past = nullptr;    // 4 elements end at 2^63 - 4
   sglcoll_type offset = nullptr;  // its first byte is not at its address
   sglcoll_op user_op = nullptr, freed_op = nullptr;
   sglcoll_request freed_request = nullptr, ended_request = nullptr;

@@ -45,6 +45,12 @@ void make_types(Site* s) {
   ASSERT_OK(sglcoll_type_commit(&s->mixed));
   ASSERT_OK(sglcoll_type_resized(SGLCOLL_INT, 0, int64_t{1} << 60, &s->far));
   ASSERT_OK(sglcoll_type_commit(&s->far));
+  const int64_t furthest = int64_t{1} << 61, ends[] = {0, furthest - 8};
+  sglcoll_type wide = nullptr;
+  ASSERT_OK(sglcoll_type_hindexed(2, lengths, ends, SGLCOLL_INT, &wide));
+  ASSERT_OK(sglcoll_type_resized(wide, 0, furthest, &s->past));
+  ASSERT_OK(sglcoll_type_commit(&s->past));
+  ASSERT_OK(sglcoll_type_free(&wide));
   ASSERT_OK(
       sglcoll_type_subarray(1, sizes, subsizes, starts, SGLCOLL_ORDER_C, SGLCOLL_INT, &s->offset));
   ASSERT_OK(sglcoll_type_commit(&s->offset));
@@ -93,7 +99,7 @@ void finish(Site* s, sglcoll_request (&barriers)[2]) {
   ASSERT_OK(sglcoll_mem_free(s->comm, s->shared));
   ASSERT_OK(sglcoll_comm_free(&s->comm));
   ASSERT_OK(sglcoll_op_free(&s->user_op));
-  for (sglcoll_type* type : {&s->mixed, &s->far, &s->offset, &s->uncommitted})
+  for (sglcoll_type* type : {&s->mixed, &s->far, &s->past, &s->offset, &s->uncommitted})
     ASSERT_OK(sglcoll_type_free(type));
 }
 

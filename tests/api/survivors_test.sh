@@ -4,26 +4,24 @@
 set -u
 sglrun=$1
 program=$2
-out=$(mktemp)
+work=$(mktemp -d "${TMPDIR:-/tmp}/survivors-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../support/shell.sh"
 mark=SGLCOLL_TEST_MARK_$$
-trap 'rm -f "$out"' EXIT
 shm_before=$(ls /dev/shm)
 
-env "TEST_MARK=$mark" timeout 30 "$sglrun" -n 4 --on-failure=continue "$program" >"$out"
-status=$?
-expected="rank 0: a peer failed, rank 2 is named
+# The status is that of rank 2, which SIGKILL ended.
+expect_status 137 env "TEST_MARK=$mark" timeout 30 \
+  "$sglrun" -n 4 --on-failure=continue "$program"
+sorted_out_is "rank 0: a peer failed, rank 2 is named
 rank 1: a peer failed, rank 2 is named
 rank 3: a peer failed, rank 2 is named"
-failed=0
-[ "$(sort "$out")" = "$expected" ] || { echo "the survivors said:"; sort "$out"; failed=1; }
-[ "$status" = 137 ] || { echo "status $status of sglrun, not 137 (SIGKILL of rank 2)"; failed=1; }
 left=$(grep -slz "^TEST_MARK=$mark" /proc/[0-9]*/environ)
-[ -z "$left" ] || { echo "processes are left: $left"; failed=1; }
-[ "$(ls /dev/shm)" = "$shm_before" ] || { echo "/dev/shm changed"; failed=1; }
+[ -z "$left" ] || fail "processes are left: $left"
+[ "$(ls /dev/shm)" = "$shm_before" ] || fail "/dev/shm changed"
 
 # A rank that ends well and never came is missed as well.
-said=$(timeout 20 "$sglrun" -n 3 --on-failure=continue \
-  sh -c '[ "$PMIX_RANK" = 1 ] || exec "$0"' "$program" 2>&1)
-[ "$(grep -c 'rank 1 died before all ranks had met' <<<"$said")" = 2 ] ||
-  { echo "of a rank that never came the others said: $said"; failed=1; }
-exit $failed
+timeout 20 "$sglrun" -n 3 --on-failure=continue \
+  sh -c '[ "$PMIX_RANK" = 1 ] || exec "$0"' "$program" >"$work/out" 2>&1
+[ "$(grep -c 'rank 1 died before all ranks had met' "$work/out")" = 2 ] ||
+  fail "the others were not told of a rank that never came"

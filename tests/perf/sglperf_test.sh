@@ -3,30 +3,21 @@
 set -u
 sglrun=$1
 sglperf=$2
-failed=0
-
-fail() {
-  echo "sglperf_test: $*" >&2
-  failed=1
-}
+work=$(mktemp -d "${TMPDIR:-/tmp}/sglperf-test.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/../support/shell.sh"
 
 # refused PATTERN ARGUMENT...: status 2 and one line of errors that has the pattern.
 refused() {
-  local pattern=$1 errors status
-  shift
-  errors=$("$sglrun" -q -n 2 "$sglperf" "$@" 2>&1 >/dev/null)
-  status=$?
-  [ "$status" = 2 ] || fail "status $status instead of 2 from: sglperf $*"
-  grep -Eq -- "$pattern" <<<"$errors" || fail "no '$pattern' in '$errors' from: sglperf $*"
-  [ "$(grep -Ec -- "$pattern" <<<"$errors")" = 1 ] || fail "told more than once: $errors"
+  expect_status 2 "$sglrun" -q -n 2 "$sglperf" "${@:2}"
+  err_has "$1"
+  [ "$(grep -Ec -- "$1" "$work/err")" = 1 ] || fail "told more than once by: sglperf ${*:2}"
 }
 
 # right COUNT ARGUMENT...: that many rows, all of them right.
 right() {
-  local count=$1 output
-  shift
-  output=$("$sglrun" -n 2 "$sglperf" "$@" 2>&1) || fail "status $? from: sglperf $*: $output"
-  [ "$(grep -c ' right$' <<<"$output")" = "$count" ] || fail "not $count right rows: $output"
+  expect_status 0 "$sglrun" -n 2 "$sglperf" "${@:2}"
+  [ "$(grep -c ' right$' "$work/out")" = "$1" ] || fail "not $1 right rows of: sglperf ${*:2}"
 }
 
 refused 'collective' allgthr
@@ -57,13 +48,10 @@ right 1 barrier
 right 2 allgather --bytes 8:4K:64 --samples 30
 right 3 allgather --bytes 512:2K --pack --layout indexed:1:16:64:32
 right 1 bcast --root 1 --layout subarray:8x8x8:8x8x1:0x0x2:4
-tensors=$(mktemp)
-trap 'rm -f "$tensors"' EXIT
-printf '# a comment\nweight 64 3 7\nbias 64\n' >"$tensors"
-right 1 allgather --layout "tensors:$tensors"
+printf '# a comment\nweight 64 3 7\nbias 64\n' >"$work/tensors"
+right 1 allgather --layout "tensors:$work/tensors"
 refused 'a line a tensor' allgather --layout tensors:/dev/null
+expect_status 0 "$sglrun" -n 2 "$sglperf" allgather --bytes 8 --json --explain
 for field in binding calls_a_sample algorithm_gb_s bytes_packed; do
-  "$sglrun" -n 2 "$sglperf" allgather --bytes 8 --json --explain | grep -q "\"$field\"" ||
-    fail "no $field in the JSON"
+  grep -q "\"$field\"" "$work/out" || fail "no $field in the JSON"
 done
-exit $failed

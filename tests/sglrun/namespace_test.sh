@@ -11,11 +11,6 @@ case=$4
 here=$(dirname "$(readlink -f "$0")")
 . "$here/support.sh"
 
-skip() {
-  echo "namespace_test: skipped: $*" >&2
-  [ -z "${CI-}${SGLCOLL_CI-}" ] || exit 1
-  exit 77
-}
 prefix=sglrun-$$
 tear_down() {
   kill ${sshd-} 2>/dev/null

@@ -33,6 +33,8 @@ case_help() {
     --output-filename --timeout --on-failure --quiet --verbose --version; do
     grep -q -- "$option" "$work/out" || fail "--help has no $option"
   done
+  [ "$(grep -ci 'sglrun \[' "$work/out")" = 1 ] || fail "--help has not one usage line"
+  grep -qx 'Usage: sglrun \[OPTION...\] PROGRAM \[ARGUMENT...\]' "$work/out" || fail "wrong usage line"
   run 0 --version
   grep -Eq '^sglrun [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "wrong --version"
 }

@@ -194,7 +194,7 @@ ProcessReport run_processes(int count,
     close(ends[1]);
     child.socket = ends[0];
   }
-  Hub(std::move(children), &report).run(Clock::now() + timeout);
+  Hub(std::move(children), &report).run(Clock::now() + SGLCOLL_TIME_FACTOR * timeout);
   return report;
 }
 

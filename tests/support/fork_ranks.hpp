@@ -31,7 +31,8 @@ struct ProcessReport {
 
 // Forks `count` children that call body(rank, allgather) and end; a failed GoogleTest
 // assertion in a child fails its rank (its text goes to standard error). Returns when
-// all have ended, at the latest after `timeout`, by when the rest is killed.
+// all have ended, at the latest after `timeout` (longer under a sanitizer), by when the rest
+// is killed.
 ProcessReport run_processes(int count,
                             const std::function<void(int rank, const Allgather& allgather)>& body,
                             std::chrono::seconds timeout = std::chrono::seconds(60));

@@ -27,6 +27,13 @@ struct Raw {
   bool verbose = false;
 };
 
+// PROGRAM and its arguments are none of CLI11's, which would leave them out of its usage line.
+class Help : public CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return "Usage: " + name + " [OPTION...] PROGRAM [ARGUMENT...]\n";
+  }
+};
+
 void declare(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("-n,--np", raw.ranks,
                  "ranks to start, also -np (default: the slots of the hosts, or 1)")
@@ -201,10 +208,8 @@ CommandLine usage_error(const std::string& text) {
 }  // namespace
 
 CommandLine read_command_line(int argc, char** argv) {
-  CLI::App app(
-      "sglrun [OPTION...] PROGRAM [ARGUMENT...]\nStarts the ranks of a parallel program on this "
-      "and other machines.",
-      "sglrun");
+  CLI::App app("Starts the ranks of a parallel program on this and other machines.", "sglrun");
+  app.formatter(std::make_shared<Help>());
   CommandLine line;
   Raw raw;
   declare(app, line.options, raw);

@@ -19,17 +19,19 @@ inline std::string usage_error(const std::string& name, const std::string& wrong
   return name + ": " + wrong + "\nTry " + name + " --help\n";
 }
 
-// Nothing, to go on; or the status to end with, --help, --version or what is wrong printed.
+// Nothing, to go on; or the status to end with, --help, --version or what is wrong printed
+// unless another rank of the job does that.
 inline std::optional<int> parse_command_line(CLI::App* app, const std::string& name, int argc,
-                                             char** argv) {
+                                             char** argv, bool print = true) {
   try {
     add_version(app, name);
     app->parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::Success& asked) {
-    return app->exit(asked);
+    if (print) app->exit(asked);
+    return 0;
   } catch (const CLI::Error& wrong) {
-    std::fputs(usage_error(name, wrong.what()).c_str(), stderr);
+    if (print) std::fputs(usage_error(name, wrong.what()).c_str(), stderr);
     return kBadUse;
   }
 }

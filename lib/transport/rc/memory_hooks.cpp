@@ -223,14 +223,17 @@ Status try_hooks() {
                "{} does not report (is another allocator or a sanitizer in use?)", deaf);
 }
 
-Status install_and_try() {
 #if defined(__SANITIZE_THREAD__)
-  // It follows every store, and cannot those into code.
-  return error(SGLCOLL_ERR_UNSUPPORTED, "a thread sanitizer is in use");
+constexpr bool kThreadSanitizer = true;
 #else
+constexpr bool kThreadSanitizer = false;
+#endif
+
+Status install_and_try() {
+  // It follows every store, and cannot those into code.
+  if (kThreadSanitizer) return error(SGLCOLL_ERR_UNSUPPORTED, "a thread sanitizer is in use");
   SGL_TRY(install());
   return try_hooks();
-#endif
 }
 
 #else

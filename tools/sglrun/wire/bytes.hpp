@@ -30,6 +30,15 @@ class ByteWriter {
   }
   std::string take() { return std::move(bytes_); }
 
+  // One name for each type, as the reader has: a list of fields serves both.
+  void field(bool value) { u8(value); }
+  void field(int value) { u32(static_cast<uint32_t>(value)); }
+  void field(int64_t value) { u64(static_cast<uint64_t>(value)); }
+  void field(uint64_t value) { u64(value); }
+  void field(const std::string& value) { text(value); }
+  void field(const std::vector<std::string>& value) { texts(value); }
+  void field(const std::vector<int>& value) { ints(value); }
+
  private:
   std::string bytes_;
 };
@@ -68,6 +77,14 @@ class ByteReader {
     for (uint32_t left = u32(); left > 0 && ok_; --left) list.push_back(static_cast<int>(u32()));
     return list;
   }
+  void field(bool& value) { value = u8() != 0; }
+  void field(int& value) { value = static_cast<int>(u32()); }
+  void field(int64_t& value) { value = static_cast<int64_t>(u64()); }
+  void field(uint64_t& value) { value = u64(); }
+  void field(std::string& value) { value = text(); }
+  void field(std::vector<std::string>& value) { value = texts(); }
+  void field(std::vector<int>& value) { value = ints(); }
+
   bool ok() const { return ok_; }
   bool at_end() const { return ok_ && rest_.empty(); }
 

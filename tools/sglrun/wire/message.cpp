@@ -2,18 +2,48 @@
 
 #include "sglrun/wire/bytes.hpp"
 
+#include <concepts>
+#include <type_traits>
+
 namespace sgl::run {
+namespace {
+
+// The fields as they stand on the wire, to write and to read them: the object is const or not.
+template <class AMessage>
+requires std::same_as<std::remove_const_t<AMessage>, Message>
+void each_field(AMessage& message, const auto& visit) {  // without its kind
+  visit(message.rank);
+  visit(message.stream);
+  visit(message.number);
+  visit(message.id);
+  visit(message.text);
+  visit(message.data);
+  visit(message.numbers);
+}
+
+template <class ASetup>
+requires std::same_as<std::remove_const_t<ASetup>, Setup>
+void each_field(ASetup& setup, const auto& visit) {
+  visit(setup.job);
+  visit(setup.host);
+  visit(setup.hosts);
+  visit(setup.host_of_rank);
+  visit(setup.map_by);
+  visit(setup.bind_to);
+  visit(setup.environment);
+  visit(setup.command);
+  visit(setup.working_directory);
+  visit(setup.tag_output);
+  visit(setup.one_stream);
+  visit(setup.input_by_messages);
+}
+
+}  // namespace
 
 std::string encode(const Message& message) {
   ByteWriter out;
   out.u8(static_cast<uint8_t>(message.kind));
-  out.u32(static_cast<uint32_t>(message.rank));
-  out.u8(static_cast<uint8_t>(message.stream));
-  out.u64(static_cast<uint64_t>(message.number));
-  out.u64(message.id);
-  out.text(message.text);
-  out.text(message.data);
-  out.ints(message.numbers);
+  each_field(message, [&](const auto& value) { out.field(value); });
   return out.take();
 }
 
@@ -22,14 +52,10 @@ Result<Message> decode(std::string_view bytes) {
   Message message;
   uint8_t kind = in.u8();
   message.kind = static_cast<MessageKind>(kind);
-  message.rank = static_cast<int>(in.u32());
-  message.stream = in.u8();
-  message.number = static_cast<int64_t>(in.u64());
-  message.id = in.u64();
-  message.text = in.text();
-  message.data = in.text();
-  message.numbers = in.ints();
-  if (!in.at_end() || kind > static_cast<uint8_t>(MessageKind::last) || message.stream >= kStreams)
+  each_field(message, [&](auto& value) { in.field(value); });
+  bool known = kind <= static_cast<uint8_t>(MessageKind::last) && message.stream >= 0 &&
+               message.stream < kStreams;
+  if (!in.at_end() || !known)
     return error(SGLCOLL_ERR_ARG, "{} bytes of kind {} are no message", bytes.size(), kind);
   return message;
 }
@@ -43,36 +69,14 @@ std::vector<int> Setup::ranks_on(int of_host) const {
 
 std::string encode(const Setup& setup) {
   ByteWriter out;
-  out.text(setup.job);
-  out.u32(static_cast<uint32_t>(setup.host));
-  out.texts(setup.hosts);
-  out.ints(setup.host_of_rank);
-  out.text(setup.map_by);
-  out.text(setup.bind_to);
-  out.texts(setup.environment);
-  out.texts(setup.command);
-  out.text(setup.working_directory);
-  out.u8(setup.tag_output);
-  out.u8(setup.one_stream);
-  out.u8(setup.input_by_messages);
+  each_field(setup, [&](const auto& value) { out.field(value); });
   return out.take();
 }
 
 Result<Setup> decode_setup(std::string_view bytes) {
   ByteReader in(bytes);
   Setup setup;
-  setup.job = in.text();
-  setup.host = static_cast<int>(in.u32());
-  setup.hosts = in.texts();
-  setup.host_of_rank = in.ints();
-  setup.map_by = in.text();
-  setup.bind_to = in.text();
-  setup.environment = in.texts();
-  setup.command = in.texts();
-  setup.working_directory = in.text();
-  setup.tag_output = in.u8() != 0;
-  setup.one_stream = in.u8() != 0;
-  setup.input_by_messages = in.u8() != 0;
+  each_field(setup, [&](auto& value) { in.field(value); });
   int hosts = static_cast<int>(setup.hosts.size());
   bool good = in.at_end() && setup.host >= 0 && setup.host < hosts && !setup.command.empty();
   for (int host : setup.host_of_rank) good = good && host >= 0 && host < hosts;
