@@ -53,4 +53,9 @@ Builder alltoall_bruck();
 Builder barrier_direct();
 Builder barrier_dissemination();
 
+Builder allgather_two_level(Collective collective);
+Builder reduce_scatter_two_level(Collective collective);
+Builder allreduce_two_level();
+Builder barrier_two_level();
+
 }  // namespace sgl

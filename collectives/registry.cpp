@@ -12,28 +12,33 @@ std::span<const Builder> all_builders() {
       allgather_neighbor_exchange(Collective::allgather),
       allgather_recursive_doubling(Collective::allgather),
       allgather_bruck(Collective::allgather),
+      allgather_two_level(Collective::allgather),
 
       allgather_direct(Collective::allgatherv),
       allgather_ring(Collective::allgatherv),
       allgather_neighbor_exchange(Collective::allgatherv),
       allgather_recursive_doubling(Collective::allgatherv),
       allgather_bruck(Collective::allgatherv),
+      allgather_two_level(Collective::allgatherv),
 
       reduce_scatter_direct(Collective::reduce_scatter_block),
       reduce_scatter_ring(Collective::reduce_scatter_block),
       reduce_scatter_recursive_halving(Collective::reduce_scatter_block),
       reduce_scatter_pairwise(Collective::reduce_scatter_block),
+      reduce_scatter_two_level(Collective::reduce_scatter_block),
 
       reduce_scatter_direct(Collective::reduce_scatter),
       reduce_scatter_ring(Collective::reduce_scatter),
       reduce_scatter_recursive_halving(Collective::reduce_scatter),
       reduce_scatter_pairwise(Collective::reduce_scatter),
+      reduce_scatter_two_level(Collective::reduce_scatter),
 
       allreduce_direct(),
       allreduce_direct_whole(),
       allreduce_recursive_doubling(),
       allreduce_rabenseifner(),
       allreduce_ring(),
+      allreduce_two_level(),
 
       reduce_direct(),
       reduce_cooperative(),
@@ -77,6 +82,7 @@ std::span<const Builder> all_builders() {
 
       barrier_direct(),
       barrier_dissemination(),
+      barrier_two_level(),
   };
   return table;
 }

@@ -10,6 +10,9 @@ namespace sgl {
 // With one or two ranks there is one ring and one tree.
 Arrangement::Arrangement(std::vector<RankPath> paths) {
   constexpr size_t kFewestRanks = 3;
+  std::vector<int> node_of_rank;
+  for (const RankPath& path : paths) node_of_rank.push_back(path.node);
+  nodes_ = group_by_node(node_of_rank);
   if (paths.size() < kFewestRanks || !spans_domains(paths)) return;
   std::vector<int> ring = ring_order(paths);
   if (!std::ranges::is_sorted(ring)) {
@@ -23,6 +26,7 @@ Arrangement::Arrangement(std::vector<RankPath> paths) {
 void Arrangement::apply(Problem* problem) const {
   problem->order = order_;
   problem->tree = nullptr;
+  problem->nodes = nodes_;
   const bool has_tree =
       problem->collective == Collective::bcast || problem->collective == Collective::reduce;
   if (!shapes_trees_ || !has_tree) return;

@@ -17,7 +17,7 @@ class Arrangement {
   explicit Arrangement(std::vector<RankPath> paths);
 
   // Whether any schedule is other than it would be by rank numbers.
-  bool matters() const { return order_ || shapes_trees_; }
+  bool matters() const { return order_ || shapes_trees_ || nodes_; }
   // Gives the problem the order, and the tree from its root, where they change something.
   // O(1), or O(P log P) for a tree of another root than the last.
   void apply(Problem* problem) const;
@@ -25,6 +25,7 @@ class Arrangement {
  private:
   std::vector<RankPath> paths_;
   std::shared_ptr<const RankOrder> order_;
+  std::shared_ptr<const RankNodes> nodes_;
   bool shapes_trees_ = false;
   mutable std::shared_ptr<const RankTree> last_tree_;
 };

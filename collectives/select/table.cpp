@@ -32,6 +32,9 @@ constexpr int64_t kDoubleTreeBytes = 512 * KiB;
 // From here a ring beats folding to a power of two (Patarasuk, Yuan 2009): the fold
 // moves the whole vector twice more.
 constexpr int64_t kAllreduceRingBytes = 512 * KiB;
+// Up to here one rank speaks for its node: fewer messages go over the network, and the same
+// bytes once. Beyond, all ranks of a node share the work of sending and reducing.
+constexpr int64_t kAllreduceTwoLevelBytes = 512 * KiB;
 // A block; from here passing it through inner ranks costs more than a start-up at the
 // root (as Open MPI's choice for gather, Pjesivac-Grbovic et al. 2007).
 constexpr int64_t kGatherLinearBytes = 6 * KiB;
@@ -44,6 +47,8 @@ constexpr int64_t kAlltoallPairwiseBytes = 32 * KiB;
 
 Choice network_allgather(const Problem& problem) {
   const int64_t total = problem.blocks.total();
+  if (problem.nodes && problem.nodes->consecutive && total < kAllgatherLongBytes)
+    return {"two_level", "less than 512 KiB in all and nodes of several ranks"};
   if (total < kAllgatherLongBytes && is_power_of_two(problem.size))
     return {"recursive_doubling", "less than 512 KiB in all and a power of two of ranks"};
   if (total < kAllgatherShortBytes)
@@ -57,6 +62,9 @@ Choice network_allgather(const Problem& problem) {
 
 Choice network_reduce_scatter(const Problem& problem) {
   if (!problem.commutative) return {"pairwise", "the operation does not commute"};
+  if (problem.nodes && problem.nodes->consecutive &&
+      problem.blocks.total() < kReduceScatterLongBytes)
+    return {"two_level", "less than 512 KiB in all and nodes of several ranks"};
   if (problem.blocks.total() < kReduceScatterLongBytes)
     return {"recursive_halving", "less than 512 KiB in all and the operation commutes"};
   return {"pairwise", "512 KiB or more in all"};
@@ -64,6 +72,8 @@ Choice network_reduce_scatter(const Problem& problem) {
 
 Choice network_allreduce(const Problem& problem) {
   const int64_t total = problem.blocks.total();
+  if (problem.nodes && problem.commutative && total < kAllreduceTwoLevelBytes)
+    return {"two_level", "less than 512 KiB and nodes of several ranks"};
   if (total <= kAllreduceShortBytes) return {"recursive_doubling", "2 KiB or less"};
   const bool ring_pays = total >= kAllreduceRingBytes && !is_power_of_two(problem.size);
   if (ring_pays && problem.commutative)
@@ -145,7 +155,8 @@ Choice network_choice(const Problem& problem) {
     case Collective::alltoallw:
       return {"linear", "no rank knows how long the blocks of others are"};
     case Collective::barrier:
-      return {"dissemination", "the only one for a network"};
+      if (problem.nodes) return {"two_level", "nodes of several ranks"};
+      return {"dissemination", "one rank on each node"};
   }
   return {"direct", ""};
 }

@@ -90,6 +90,9 @@ constexpr Setting kSettings[] = {
      "hwloc XML file or synthetic description to plan for in place of this machine"},
     {"SGLCOLL_MAP_BY", SettingKind::choice, "slot", "slot|core|numa|l3|package|node",
      "with SGLCOLL_TOPOLOGY: where on that machine the ranks of a node are taken to run"},
+    {"SGLCOLL_RANKS_PER_NODE", SettingKind::integer, "0", "",
+     "make schedules as if each node had this many ranks, in rank order, for tests and trials; "
+     "0: as it is"},
 };
 
 const Setting* find_setting(std::string_view name) {

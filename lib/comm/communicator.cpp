@@ -56,6 +56,7 @@ Communicator::Communicator(std::shared_ptr<World> world, uint32_t id, int rank,
   for (int world_rank : context_.world_ranks)
     paths.push_back(world_->rank_paths()[static_cast<size_t>(world_rank)]);
   arrangement_ = Arrangement(std::move(paths));
+  on_node_ = world_->share_node(context_.world_ranks);
   world_->engine().add_context(context_);
 }
 
@@ -77,7 +78,7 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
   // A reproducible order depends on no placement.
   if (!world_->settings().reproducible) arrangement_.apply(&problem);
   Result<const Builder*> builder = select_builder(
-      problem, world_->on_one_node(), internal_ ? std::string_view() : world_->settings().algorithm,
+      problem, on_node_, internal_ ? std::string_view() : world_->settings().algorithm,
       world_->settings().reproducible);
   if (!builder.ok()) return std::move(builder.status());
   if (world_->settings().verify && !counts_are_private(problem.collective)) {

@@ -75,6 +75,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::shared_ptr<World> world_;
   Context context_;
   Arrangement arrangement_;
+  bool on_node_ = false;  // all ranks share one
   PlanCache plans_;
   CallMemo calls_;
   uint32_t persistent_ids_ = 0;

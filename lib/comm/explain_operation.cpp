@@ -49,7 +49,7 @@ PlanQuery query_of(const World& world, const Operation& operation) {
   if (transport) query.limits = transport->limits();
   query.eager_bytes = engine.options().eager_bytes;
   query.time = query.limits.registers_memory ? TimeModel::device() : TimeModel::node();
-  query.on_node = world.on_one_node();
+  query.on_node = world.share_node(operation.context().world_ranks);
   query.forced = world.settings().algorithm;
   query.reproducible = world.settings().reproducible;
   return query;

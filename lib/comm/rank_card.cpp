@@ -16,6 +16,7 @@ namespace {
 
 // With one or two ranks no order differs from another.
 constexpr int kFewestRanks = 3;
+constexpr const char* kRanksPerNode = "SGLCOLL_RANKS_PER_NODE";
 
 // The processors of this thread, none when they are all that there are.
 std::vector<int> bound_processors() {
@@ -43,6 +44,9 @@ Result<RankPath> path_on_named_machine(const std::string& machine, int local_ran
 Result<RankPath> path_of_this_rank(const Boot& boot, std::span<const int> node_ranks) {
   const auto own = std::ranges::find(node_ranks, boot.rank());
   const int local_rank = static_cast<int>(own - node_ranks.begin());
+  if (const int64_t per_node = setting_integer(kRanksPerNode); per_node < 0)
+    return error(SGLCOLL_ERR_ARG, "{}={} is not valid: it takes 0 or more", kRanksPerNode,
+                 per_node);
   if (const std::string machine = setting_text("SGLCOLL_TOPOLOGY"); !machine.empty())
     return path_on_named_machine(machine, local_rank, static_cast<int>(node_ranks.size()));
   const std::vector<int> processors = bound_processors();
@@ -53,6 +57,13 @@ Result<RankPath> path_of_this_rank(const Boot& boot, std::span<const int> node_r
     return RankPath{};
   }
   return rank_path(node.value(), representative_pu(node.value(), processors));
+}
+
+std::vector<RankPath> paths_of_few(size_t size, bool on_one_node) {
+  std::vector<RankPath> paths(size);
+  if (!on_one_node)
+    for (size_t rank = 0; rank < size; ++rank) paths[rank].node = static_cast<int32_t>(rank);
+  return paths;
 }
 
 }  // namespace
@@ -70,11 +81,13 @@ bool have_processor_each(std::span<const ProcessorSet> ranks) {
 
 Result<std::vector<RankPath>> exchange_rank_paths(Boot& boot, std::span<const int> node_ranks) {
   const auto size = static_cast<size_t>(boot.size());
-  if (boot.size() < kFewestRanks) return std::vector<RankPath>(size);
+  if (boot.size() < kFewestRanks) return paths_of_few(size, node_ranks.size() == size);
   Result<RankPath> path = path_of_this_rank(boot, node_ranks);
   // All ranks take part in the exchange, also one that fails afterwards.
   RankPath mine = path.ok() ? path.value() : RankPath{};
-  mine.node = *std::ranges::min_element(node_ranks);
+  const int64_t assumed_per_node = setting_integer(kRanksPerNode);
+  mine.node = assumed_per_node > 0 ? static_cast<int32_t>(boot.rank() / assumed_per_node)
+                                   : *std::ranges::min_element(node_ranks);
   std::vector<std::byte> all;
   SGL_TRY(boot.allgather(std::as_bytes(std::span(&mine, 1)), &all));
   if (!path.ok()) return std::move(path.status());

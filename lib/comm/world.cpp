@@ -214,6 +214,12 @@ Status World::check_caller() const {
   return {};
 }
 
+bool World::share_node(std::span<const int> world_ranks) const {
+  const auto node_of = [&](int rank) { return rank_paths_[static_cast<size_t>(rank)].node; };
+  return std::ranges::all_of(
+      world_ranks, [&](int rank) { return node_of(rank) == node_of(world_ranks.front()); });
+}
+
 // Id 0 is the world's. The others are numbered apart by the rank that gives them.
 uint32_t World::take_context_id() {
   uint64_t id = ++contexts_named_ * static_cast<uint64_t>(size()) + static_cast<uint64_t>(rank());

@@ -42,6 +42,8 @@ class World {
   bool on_one_node() const { return static_cast<int>(node_ranks_.size()) == size(); }
   Engine& engine() const { return *engine_; }
   const std::vector<RankPath>& rank_paths() const { return rank_paths_; }
+  // Whether schedules are to be made for ranks that share memory.
+  bool share_node(std::span<const int> world_ranks) const;
   const ExplainSetting& explain() const { return explain_; }
   const SharedSettings& settings() const { return settings_; }
 

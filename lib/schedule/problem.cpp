@@ -1,6 +1,7 @@
 #include "schedule/problem.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace sgl {
@@ -92,6 +93,22 @@ Buffer Problem::input_buffer() const {
     default:
       return in_place ? kRecv : kSend;
   }
+}
+
+std::shared_ptr<const RankNodes> group_by_node(std::span<const int> node_of_rank) {
+  auto nodes = std::make_shared<RankNodes>();
+  std::unordered_map<int, int> number_of;
+  for (size_t rank = 0; rank < node_of_rank.size(); ++rank) {
+    const auto next = static_cast<int>(nodes->members.size());
+    const auto [found, is_new] = number_of.try_emplace(node_of_rank[rank], next);
+    const int node = found->second;
+    if (is_new) nodes->members.emplace_back();
+    if (!is_new && nodes->node_of.back() != node) nodes->consecutive = false;
+    nodes->members[static_cast<size_t>(node)].push_back(static_cast<int>(rank));
+    nodes->node_of.push_back(node);
+  }
+  const size_t count = nodes->members.size();
+  return count > 1 && count < node_of_rank.size() ? nodes : nullptr;
 }
 
 }  // namespace sgl

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,6 +92,16 @@ struct RankOrder {
   std::vector<int> place_of;  // rank to place
 };
 
+// Which ranks share a node.
+struct RankNodes {
+  std::vector<int> node_of;               // by rank; nodes are numbered by their first ranks
+  std::vector<std::vector<int>> members;  // of each node, in rank order
+  bool consecutive = true;                // the ranks of each node follow each other
+};
+// From any numbers that are equal on one node. Null where there are not several nodes of which
+// one has several ranks: then two levels are one. O(P).
+std::shared_ptr<const RankNodes> group_by_node(std::span<const int> node_of_rank);
+
 struct Problem {
   Collective collective = Collective::barrier;
   int rank = 0;
@@ -107,6 +118,7 @@ struct Problem {
   // numbers. The same on all ranks. Operations that do not commute keep rank order.
   std::shared_ptr<const RankOrder> order;
   std::shared_ptr<const RankTree> tree;
+  std::shared_ptr<const RankNodes> nodes;  // null: as group_by_node() says
 
   int place_of(int of_rank) const {
     return order ? order->place_of[static_cast<size_t>(of_rank)] : of_rank;

@@ -62,6 +62,12 @@ TEST(Registry, CostsAreThoseOfTheFormulas) {
   EXPECT_EQ(cost(Collective::alltoall, "bruck").bytes, 4 * 1024);
 }
 
+std::shared_ptr<const RankNodes> nodes_of_three(int size) {
+  std::vector<int> node_of_rank;
+  for (int rank = 0; rank < size; ++rank) node_of_rank.push_back(rank / 3);
+  return group_by_node(node_of_rank);
+}
+
 // What the formula says a rank sends is what the busiest rank's schedule sends.
 TEST(Registry, NoRankSendsMoreThanItsCost) {
   for (const Builder& builder : all_builders())
@@ -73,6 +79,7 @@ TEST(Registry, NoRankSendsMoreThanItsCost) {
                           problem.collective != Collective::reduce &&
                           problem.collective != Collective::bcast;
       problem.blocks = Blocks::uniform(blocks ? size : 1, blocks ? 128 : 64 * 1024);
+      problem.nodes = nodes_of_three(size);
       if (!fits(builder, problem)) continue;
       for (problem.rank = 0; problem.rank < size; ++problem.rank) {
         const Schedule schedule = builder.build(problem);

@@ -117,6 +117,30 @@ TEST(Table, OverANetwork) {
   EXPECT_EQ(choice(problem_of(Collective::alltoallw, 16, 64 << 10), false), "linear");
 }
 
+TEST(Table, OverNodesOfSeveralRanks) {
+  const auto on_nodes = [](Collective collective, std::vector<int> node_of_rank, int64_t bytes) {
+    Problem problem = problem_of(collective, static_cast<int>(node_of_rank.size()), bytes);
+    problem.nodes = group_by_node(node_of_rank);
+    return problem;
+  };
+  const std::vector<int> pairs{0, 0, 1, 1, 2, 2}, dealt{0, 1, 2, 0, 1, 2}, alone{0, 1, 2, 3};
+  for (Collective collective : {Collective::allgather, Collective::allgatherv,
+                                Collective::reduce_scatter, Collective::reduce_scatter_block}) {
+    EXPECT_EQ(choice(on_nodes(collective, pairs, 8), false), "two_level");
+    EXPECT_NE(choice(on_nodes(collective, dealt, 8), false), "two_level");
+    EXPECT_NE(choice(on_nodes(collective, alone, 8), false), "two_level");
+    EXPECT_NE(choice(on_nodes(collective, pairs, 1 << 20), false), "two_level");
+  }
+  for (Collective collective : {Collective::allreduce, Collective::barrier}) {
+    EXPECT_EQ(choice(on_nodes(collective, dealt, 8), false), "two_level");
+    EXPECT_NE(choice(on_nodes(collective, alone, 8), false), "two_level");
+  }
+  Problem ordered = on_nodes(Collective::allreduce, pairs, 8);
+  ordered.commutative = false;
+  EXPECT_NE(choice(ordered, false), "two_level");
+  EXPECT_NE(choice(on_nodes(Collective::allreduce, pairs, 1 << 20), false), "two_level");
+}
+
 // Whatever the problem, the choice fits it and is the same on every rank, though
 // in_place and the blocks whose counts are private differ per rank.
 TEST(Table, ChoiceFitsAndIsTheSameOnAllRanks) {

@@ -26,7 +26,8 @@ constexpr const char* kMachines[] = {
 };
 constexpr int kSizes[] = {3, 4, 6, 7, 12};
 
-// Ranks on machines of `per_node` ranks each, with some places shuffled or unknown.
+// Ranks on machines of `per_node` ranks each, with some places shuffled or unknown;
+// half of the draws fill node after node.
 std::vector<RankPath> draw_paths(const char* machine, int size, int per_node, uint64_t seed) {
   Result<Node> node = load_node(machine);
   EXPECT_TRUE(node.ok()) << node.status().text();
@@ -39,6 +40,7 @@ std::vector<RankPath> draw_paths(const char* machine, int size, int per_node, ui
         node.value(), known ? node.value().pus[pu].os_index : -1,
         static_cast<int>(random() % static_cast<uint64_t>((size + per_node - 1) / per_node))));
   }
+  if (seed % 4 < 2) std::ranges::sort(paths, {}, &RankPath::node);
   return paths;
 }
 

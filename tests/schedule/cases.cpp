@@ -47,6 +47,34 @@ Blocks blocks_for(const Case& of, int rank) {
   return Blocks::per_rank(bytes);
 }
 
+std::vector<int> node_of_rank(const Case& of) {
+  std::mt19937_64 random(of.seed);
+  std::vector<int> nodes;
+  for (int rank = 0; rank < of.size; ++rank) {
+    switch (of.grouping) {
+      case Grouping::none:
+        nodes.push_back(0);
+        break;
+      case Grouping::pairs:
+        nodes.push_back(rank / 2);
+        break;
+      case Grouping::uneven:
+        nodes.push_back((rank + 2) / 3);
+        break;
+      case Grouping::halves:
+        nodes.push_back(2 * rank / of.size);
+        break;
+      case Grouping::dealt:
+        nodes.push_back(rank % 3);
+        break;
+      case Grouping::drawn:
+        nodes.push_back(static_cast<int>(random() % 5));
+        break;
+    }
+  }
+  return nodes;
+}
+
 // What each pair exchanges, by sender and receiver; in place the same both ways.
 void set_pair_blocks(const Case& of, Problem* problem) {
   const std::vector<int64_t> drawn = drawn_bytes(of, of.size * of.size);
@@ -96,6 +124,7 @@ bool has_irregular_blocks(Collective collective) {
 }
 
 std::vector<Problem> problems_of(const Case& of) {
+  const std::shared_ptr<const RankNodes> nodes = group_by_node(node_of_rank(of));
   std::vector<Problem> problems;
   for (int rank = 0; rank < of.size; ++rank) {
     Problem problem;
@@ -111,6 +140,7 @@ std::vector<Problem> problems_of(const Case& of) {
     problem.in_place = of.in_place;
     problem.commutative = of.commutative;
     problem.chunk_bytes = of.chunk_bytes;
+    problem.nodes = nodes;
     problems.push_back(problem);
   }
   return problems;
@@ -118,11 +148,21 @@ std::vector<Problem> problems_of(const Case& of) {
 
 std::string describe(const Case& of) {
   static constexpr const char* kCounts[] = {"uniform", "irregular", "some_zero", "all_zero"};
+  static constexpr const char* kGroupings[] = {
+      "", ", in pairs", ", in threes", ", in halves", ", dealt to nodes", ", drawn nodes"};
   return fmt::format(
-      "{} of {} ranks, root {}, {} counts of {} elements (seed {}), grain {}{}{}, chunks of {}",
-      collective_name(of.collective), of.size, of.root, kCounts[static_cast<int>(of.counts)],
-      of.elements, of.seed, of.grain, of.in_place ? ", in place" : "",
-      of.commutative ? "" : ", not commutative", of.chunk_bytes);
+      "{} of {} ranks{}, root {}, {} counts of {} elements (seed {}), grain {}{}{}, chunks of {}",
+      collective_name(of.collective), of.size, kGroupings[static_cast<int>(of.grouping)], of.root,
+      kCounts[static_cast<int>(of.counts)], of.elements, of.seed, of.grain,
+      of.in_place ? ", in place" : "", of.commutative ? "" : ", not commutative", of.chunk_bytes);
+}
+
+std::span<const Grouping> groupings(std::string_view builder_name) {
+  static constexpr Grouping kNone[] = {Grouping::none};
+  static constexpr Grouping kAll[] = {Grouping::pairs, Grouping::uneven, Grouping::halves,
+                                      Grouping::dealt, Grouping::drawn};
+  if (builder_name == "two_level") return kAll;
+  return kNone;
 }
 
 }  // namespace sgl::test

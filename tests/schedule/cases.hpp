@@ -4,12 +4,17 @@
 #include "schedule/problem.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sgl::test {
 
 enum class Counts { uniform, irregular, some_zero, all_zero };
+// How ranks are spread over nodes: not at all; pairs; a first node of one rank and others of
+// three; two halves; dealt out to three nodes in turn; drawn.
+enum class Grouping { none, pairs, uneven, halves, dealt, drawn };
 
 struct Case {
   Collective collective = Collective::barrier;
@@ -21,7 +26,8 @@ struct Case {
   bool in_place = false;
   bool commutative = true;
   int64_t chunk_bytes = 128 << 10;
-  uint64_t seed = 1;  // of irregular counts
+  uint64_t seed = 1;  // of irregular counts and drawn nodes
+  Grouping grouping = Grouping::none;
 };
 
 bool is_reduction(Collective collective);
@@ -33,5 +39,8 @@ bool has_irregular_blocks(Collective collective);  // the v forms and reduce_sca
 // scatterv, below the root) have wrong sizes, so that who looks at them is found out.
 std::vector<Problem> problems_of(const Case& of);
 std::string describe(const Case& of);
+
+// The groupings under which a builder has something to do: for most, none.
+std::span<const Grouping> groupings(std::string_view builder_name);
 
 }  // namespace sgl::test

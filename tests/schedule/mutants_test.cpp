@@ -32,6 +32,8 @@ Case draw_case(const Builder& builder, std::mt19937_64* random) {
   of.grain = is_reduction(of.collective) && below(3) == 0 ? 4 : 1;
   of.chunk_bytes = 64;
   of.seed = (*random)();
+  const std::span<const Grouping> grouped = groupings(builder.name);
+  of.grouping = grouped[of.seed % grouped.size()];
   return of;
 }
 
