@@ -2,6 +2,7 @@
 // a rank's Schedule, with what is known of it.
 #pragma once
 
+#include "base/node_choices.hpp"
 #include "base/status.hpp"
 #include "schedule/problem.hpp"
 #include "schedule/schedule.hpp"
@@ -45,10 +46,12 @@ Status check_fit(const Builder& builder, const Problem& problem, bool reproducib
 // The choice for a problem. `forced` is SGLCOLL_ALGORITHM's text: a builder named
 // there is used, or refused with a text that says why it does not fit. on_node:
 // all ranks share memory. reproducible: only builders of fixed order for reductions. why
-// (may be null) gets what decided. forced_by: where `forced` is from, for texts.
+// (may be null) gets what decided. forced_by: where `forced` is from, for texts. choices: the
+// same on all ranks of a node.
 Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced,
                                       bool reproducible = false, std::string* why = nullptr,
-                                      std::string_view forced_by = "SGLCOLL_ALGORITHM");
+                                      std::string_view forced_by = "SGLCOLL_ALGORITHM",
+                                      const NodeChoices& choices = {});
 // Refuses SGLCOLL_ALGORITHM text that names no collective or builder (with the right names).
 Status check_algorithm_setting(std::string_view forced);
 

@@ -6,6 +6,7 @@
 #include "info/plan.hpp"
 #include "info/probe.hpp"
 #include "info/report.hpp"
+#include "sgl/calibration.hpp"
 #include "support/command_line.hpp"
 
 #include <algorithm>
@@ -129,6 +130,12 @@ int run(const Options& options) {
   report.check = options.check;
   report.settings = options.settings;
   report.data_paths = !only_lists;
+  if (!only_lists || options.settings) {
+    Result<NodeTuning> tuning = find_node_tuning();
+    if (!tuning.ok()) return refuse(tuning.status().text());
+    report.tuning = tuning.value().origin;
+    if (!tuning.value().note.empty()) report.tuning += fmt::format(" ({})", tuning.value().note);
+  }
   if (!options.hosts.empty()) {
     Result<std::vector<HostReport>> hosts =
         check_hosts(options.hosts, options.launch_agent, options.host_timeout_s);

@@ -33,7 +33,7 @@ Status check_fit(const Builder& builder, const Problem& problem, bool reproducib
 
 Result<const Builder*> select_builder(const Problem& problem, bool on_node, std::string_view forced,
                                       bool reproducible, std::string* why,
-                                      std::string_view forced_by) {
+                                      std::string_view forced_by, const NodeChoices& choices) {
   Result<const Builder*> named = forced_builder(problem.collective, forced);
   if (!named.ok()) return std::move(named.status());
   if (const Builder* builder = named.value()) {
@@ -47,7 +47,8 @@ Result<const Builder*> select_builder(const Problem& problem, bool on_node, std:
   }
   // All that the table chooses on a node reduces in plain rank order, at any size.
   const bool plain_order = reproducible && reduces(problem.collective);
-  const Choice choice = on_node || plain_order ? on_node_choice(problem) : network_choice(problem);
+  const Choice choice =
+      on_node || plain_order ? on_node_choice(problem, choices) : network_choice(problem);
   const Builder* chosen = find_builder(problem.collective, choice.builder);
   assert(chosen && fits(*chosen, problem));
   if (why) *why = plain_order ? "SGLCOLL_REPRODUCIBLE=1 wants a fixed order" : choice.why;

@@ -8,12 +8,10 @@ namespace {
 constexpr int64_t KiB = 1024;
 
 // On a node. Not from the literature but for tuning by measurement: see docs/algorithms.md.
-// From here a broadcast or reduction is worth sharing among the ranks' processors.
-constexpr int64_t kCooperativeBytes = 64 * KiB;
+// NodeChoices has the sizes that sglcoll-tune measures.
 constexpr int kCooperativeRanks = 3;
-// Up to here an allreduce of whole vectors, in one step, beats two steps on pieces: of
-// one vector, and of what a rank takes in.
-constexpr int64_t kWholeBytes = 2 * KiB;
+// An allreduce of whole vectors, in one step, beats two steps on pieces up to NodeChoices'
+// size of a vector, if a rank takes in no more than this.
 constexpr int64_t kWholeTotalBytes = 32 * KiB;
 // Up to this many ranks a barrier of one step beats one of log2 P.
 constexpr int kDirectBarrierRanks = 8;
@@ -45,10 +43,17 @@ constexpr int64_t kAlltoallBruckBytes = 256;
 constexpr int kAlltoallBruckRanks = 8;
 constexpr int64_t kAlltoallPairwiseBytes = 32 * KiB;
 
+// A plan is unrolled to be run: beyond so many ranks, memory for each of them (docs/algorithms.md,
+// section 6) costs more than what an algorithm of log P rounds moves twice.
+constexpr int kRingRanks = 4096;
+
 Choice network_allgather(const Problem& problem) {
   const int64_t total = problem.blocks.total();
   if (problem.nodes && problem.nodes->consecutive && total < kAllgatherLongBytes)
     return {"two_level", "less than 512 KiB in all and nodes of several ranks"};
+  if (problem.size > kRingRanks)
+    return {is_power_of_two(problem.size) ? "recursive_doubling" : "bruck",
+            "more than 4096 ranks, whose rounds a ring's plan would have"};
   if (total < kAllgatherLongBytes && is_power_of_two(problem.size))
     return {"recursive_doubling", "less than 512 KiB in all and a power of two of ranks"};
   if (total < kAllgatherShortBytes)
@@ -65,6 +70,8 @@ Choice network_reduce_scatter(const Problem& problem) {
   if (problem.nodes && problem.nodes->consecutive &&
       problem.blocks.total() < kReduceScatterLongBytes)
     return {"two_level", "less than 512 KiB in all and nodes of several ranks"};
+  if (problem.size > kRingRanks)
+    return {"recursive_halving", "more than 4096 ranks, whose rounds a pairwise plan would have"};
   if (problem.blocks.total() < kReduceScatterLongBytes)
     return {"recursive_halving", "less than 512 KiB in all and the operation commutes"};
   return {"pairwise", "512 KiB or more in all"};
@@ -76,6 +83,8 @@ Choice network_allreduce(const Problem& problem) {
     return {"two_level", "less than 512 KiB and nodes of several ranks"};
   if (total <= kAllreduceShortBytes) return {"recursive_doubling", "2 KiB or less"};
   const bool ring_pays = total >= kAllreduceRingBytes && !is_power_of_two(problem.size);
+  if (problem.size > kRingRanks)
+    return {"rabenseifner", "more than 4096 ranks, whose rounds a ring's plan would have"};
   if (ring_pays && problem.commutative)
     return {"ring", "512 KiB or more and no power of two of ranks"};
   return {"rabenseifner", ring_pays ? "the operation does not commute"
@@ -90,6 +99,9 @@ Choice network_bcast(const Problem& problem) {
   if (total >= kDoubleTreeBytes) return {"double_tree", "512 KiB or more"};
   if (total < kBcastShortBytes) return {"binomial", "less than 12 KiB"};
   if (problem.size < kBcastFewRanks) return {"binomial", "less than 512 KiB and than 8 ranks"};
+  if (problem.size > kRingRanks)
+    return {"double_tree",
+            "12 to 512 KiB and more than 4096 ranks, whose rounds a ring would have"};
   return {"scatter_allgather", "12 to 512 KiB and 8 ranks or more"};
 }
 
@@ -103,19 +115,26 @@ Choice network_alltoall(const Problem& problem) {
 
 }  // namespace
 
-Choice on_node_choice(const Problem& problem) {
+Choice on_node_choice(const Problem& problem, const NodeChoices& choices) {
   const int64_t total = problem.blocks.total();
   switch (problem.collective) {
     case Collective::bcast:
     case Collective::reduce:
-      if (total >= kCooperativeBytes && problem.size >= kCooperativeRanks)
-        return {"cooperative", "the ranks share memory; 64 KiB or more and 3 ranks or more"};
-      return {"direct", "the ranks share memory; less than 64 KiB or than 3 ranks"};
+      if (total >= choices.cooperative_bytes && problem.size >= kCooperativeRanks)
+        return {"cooperative",
+                "the ranks share memory; the tuning's cooperative_bytes (64 KiB) or more and 3 "
+                "ranks or more"};
+      return {"direct",
+              "the ranks share memory; less than the tuning's cooperative_bytes (64 KiB) or than 3 "
+              "ranks"};
     case Collective::allreduce:
-      if (total <= kWholeBytes && (problem.size - 1) * total <= kWholeTotalBytes)
+      if (total <= choices.whole_bytes && (problem.size - 1) * total <= kWholeTotalBytes)
         return {"direct_whole",
-                "the ranks share memory; 2 KiB or less, 32 KiB or less from all others"};
-      return {"direct", "the ranks share memory; more than 2 KiB, or than 32 KiB from all others"};
+                "the ranks share memory; the tuning's whole_bytes (32 KiB) or less, 32 KiB or less "
+                "from all others"};
+      return {"direct",
+              "the ranks share memory; more than the tuning's whole_bytes (32 KiB), or than 32 KiB "
+              "from all others"};
     case Collective::barrier:
       if (problem.size <= kDirectBarrierRanks)
         return {"direct", "the ranks share memory; 8 ranks or less"};

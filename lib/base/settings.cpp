@@ -50,6 +50,9 @@ constexpr Setting kSettings[] = {
     {"SGLCOLL_ALGORITHM", SettingKind::text, "", "",
      "algorithm to use, e.g. \"allgather=ring,bcast=binomial\"; unnamed collectives keep the "
      "table's choice"},
+    {"SGLCOLL_TUNING", SettingKind::text, "", "",
+     "file of sglcoll-tune, of this machine; empty takes the one in the user's configuration "
+     "directory if there is one, \"none\" takes none (the same on all ranks of a node)"},
     {"SGLCOLL_SHM_PATH", SettingKind::choice, "auto", "auto|direct|cma|staged",
      "data path for user memory on one node: direct load/store only where memory is shared, "
      "process_vm_readv (cma), or copies through staging slots"},

@@ -79,7 +79,8 @@ Result<std::shared_ptr<const Plan>> Communicator::make_plan(Problem problem) {
   if (!world_->settings().reproducible) arrangement_.apply(&problem);
   Result<const Builder*> builder = select_builder(
       problem, on_node_, internal_ ? std::string_view() : world_->settings().algorithm,
-      world_->settings().reproducible);
+      world_->settings().reproducible, nullptr, "SGLCOLL_ALGORITHM",
+      world_->settings().node.choices);
   if (!builder.ok()) return std::move(builder.status());
   if (world_->settings().verify && !counts_are_private(problem.collective)) {
     std::vector<Problem> problems(static_cast<size_t>(problem.size), problem);

@@ -48,7 +48,9 @@ PlanQuery query_of(const World& world, const Operation& operation) {
                           reduction.element_layout};
   if (transport) query.limits = transport->limits();
   query.eager_bytes = engine.options().eager_bytes;
-  query.time = query.limits.registers_memory ? TimeModel::device() : TimeModel::node();
+  query.time = query.limits.registers_memory ? TimeModel::device()
+                                             : TimeModel::of_node(world.settings().node);
+  query.choices = world.settings().node.choices;
   query.on_node = world.share_node(operation.context().world_ranks);
   query.forced = world.settings().algorithm;
   query.reproducible = world.settings().reproducible;

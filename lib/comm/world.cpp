@@ -4,6 +4,7 @@
 #include "base/settings.hpp"
 #include "collectives/builder.hpp"
 #include "comm/rank_card.hpp"
+#include "sgl/calibration.hpp"
 #include "transport/mixed/mixed.hpp"
 #include "transport/shm/shm.hpp"
 #include "transport/sim/sim.hpp"
@@ -39,6 +40,7 @@ struct SettingsCard {
   uint64_t algorithm_hash;
   uint32_t check, reproducible;
   ProcessorSet processors;
+  NodeChoices choices;
 };
 
 constexpr int64_t kAutomatic = -1;
@@ -50,8 +52,9 @@ std::string bytes_text(int64_t bytes) {
 constexpr uint64_t kVersion =
     SGLCOLL_VERSION_MAJOR * 1'000'000 + SGLCOLL_VERSION_MINOR * 1'000 + SGLCOLL_VERSION_PATCH;
 
-int64_t stream_bytes() {
+int64_t stream_bytes(const NodeChoices& choices) {
   if (int64_t chosen = setting_bytes("SGLCOLL_STREAM_BYTES"); chosen > 0) return chosen;
+  if (choices.stream_bytes > 0) return choices.stream_bytes;
   constexpr int64_t kUsualL2Bytes = 2 << 20;
   int64_t l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return (l2_bytes > 0 ? l2_bytes : kUsualL2Bytes) * 2;
@@ -109,6 +112,11 @@ Status World::agree_on_settings() {
   settings_.verify = setting_boolean("SGLCOLL_VERIFY");
   settings_.reproducible = setting_boolean("SGLCOLL_REPRODUCIBLE");
   settings_.algorithm = setting_text("SGLCOLL_ALGORITHM");
+  Result<NodeTuning> tuning = find_node_tuning();
+  if (!tuning.ok()) return std::move(tuning.status());
+  if (!tuning.value().note.empty() && rank() == node_ranks_.front())
+    log(LogLevel::warn, "tuning {}", tuning.value().note);
+  settings_.node = tuning.take().model;
   if (settings_.chunk_bytes < 1)
     return error(SGLCOLL_ERR_ARG, "SGLCOLL_CHUNK_BYTES={} is not valid: it takes 1 or more",
                  settings_.chunk_bytes);
@@ -118,7 +126,8 @@ Status World::agree_on_settings() {
                     std::hash<std::string>{}(settings_.algorithm),
                     settings_.check,
                     settings_.reproducible,
-                    own_processors()};
+                    own_processors(),
+                    settings_.node.choices};
   std::vector<std::byte> all;
   SGL_TRY(boot_->allgather(std::as_bytes(std::span(&mine, 1)), &all));
   std::vector<SettingsCard> cards(static_cast<size_t>(size()));
@@ -142,6 +151,13 @@ Status World::agree_on_settings() {
       return differ("SGLCOLL_CHUNK_BYTES", other.chunk_bytes, mine.chunk_bytes);
     if (other.algorithm_hash != mine.algorithm_hash)
       return differ("SGLCOLL_ALGORITHM", "another", settings_.algorithm);
+    const bool near = std::ranges::find(node_ranks_, rank) != node_ranks_.end();
+    if (near && other.choices != mine.choices)
+      return error(
+          SGLCOLL_ERR_MISMATCH,
+          "SGLCOLL_TUNING names another tuning on rank {} than on rank {} of this node: it "
+          "must be the same on both",
+          rank, this->rank());
     if (other.check != mine.check) return differ("SGLCOLL_CHECK", other.check, mine.check);
     if (other.reproducible != mine.reproducible)
       return differ("SGLCOLL_REPRODUCIBLE", other.reproducible, mine.reproducible);
@@ -169,8 +185,8 @@ Result<std::unique_ptr<Transport>> World::make_transport() {
                  "{} of {} ranks share this node: SGLCOLL_TRANSPORT=shm reaches only ranks of one "
                  "node; start all of them there, or use auto or verbs",
                  node_ranks_.size(), size());
-  Result<std::unique_ptr<Transport>> near =
-      make_shm_transport({rank(), size(), node_ranks_, allgather, processor_each_});
+  Result<std::unique_ptr<Transport>> near = make_shm_transport(
+      {rank(), size(), node_ranks_, allgather, processor_each_, settings_.node.choices});
   if (!near.ok() || on_one_node()) return near;
   std::vector<int> way_of_rank(static_cast<size_t>(size()), 1);
   for (int rank : node_ranks_) way_of_rank[static_cast<size_t>(rank)] = 0;
@@ -196,7 +212,7 @@ Status World::make_engine() {
   }
   EngineOptions options;
   options.eager_bytes = settings_.eager_bytes;
-  options.stream_bytes = stream_bytes();
+  options.stream_bytes = stream_bytes(settings_.node.choices);
   options.early_bytes = setting_bytes("SGLCOLL_EARLY_BYTES");
   options.spin_ns = spin_ns(processor_each_);
   options.timeout_ns = setting_integer("SGLCOLL_TIMEOUT_S") * 1'000'000'000;

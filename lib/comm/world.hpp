@@ -7,6 +7,7 @@
 #include "comm/explain_operation.hpp"
 #include "comm/shared_wait.hpp"
 #include "executor/engine.hpp"
+#include "sgl/node_model.hpp"
 #include "topology/rank_path.hpp"
 
 #include <atomic>
@@ -27,6 +28,7 @@ struct SharedSettings {
   bool verify = false;
   bool reproducible = false;
   std::string algorithm;
+  NodeModel node;  // the same on the ranks of a node
 };
 
 class World {

@@ -122,6 +122,13 @@ void Plan::add_short_moves(int index) {
   }
 }
 
+int64_t Plan::memory_bytes() const {
+  auto bytes = [](const auto& items) { return items.capacity() * sizeof(items[0]); };
+  return static_cast<int64_t>(sizeof *this + bytes(steps) + bytes(operands) + bytes(successors) +
+                              bytes(initial) + bytes(edges) + bytes(temp_bytes) + bytes(short_run) +
+                              bytes(receiving_) + bytes(sending_));
+}
+
 int Plan::find_edge(int peer, uint32_t tag, bool sends) const {
   const std::vector<Name>& names = sends ? sending_ : receiving_;
   uint64_t wanted = edge_name(peer, tag);

@@ -60,6 +60,9 @@ class Plan {
   // sending edges have separate names: an answer to a send names the send.
   int find_edge(int peer, uint32_t tag, bool sends) const;
 
+  // What it occupies, with the little that does not grow with the number of ranks.
+  int64_t memory_bytes() const;
+
   Problem problem;
   std::string algorithm;
   std::vector<PlanStep> steps;

@@ -42,11 +42,22 @@ double runs_in(const View& view) {
   return std::max(1.0, share * static_cast<double>(view.layout->run_count()));
 }
 
+// A block that is repeated at a distance is regular, and so is a row of such blocks.
+double irregular_runs_in(const View& view) {
+  const LayoutNode* node = &view.layout->node();
+  while (node->kind == LayoutKind::loop) node = &node->children[0].node();
+  return node->kind == LayoutKind::run ? 0 : runs_in(view);
+}
+
 double copy_ns(const CostModel& model, const View& view) {
   return runs_in(view) * model.copy_run_ns + static_cast<double>(view.length) * model.copy_byte_ns;
 }
 
 }  // namespace
+
+double mean_run_bytes(const View& view) {
+  return static_cast<double>(view.length) / std::max(1.0, runs_in(view));
+}
 
 size_t EdgeModel::KeyHash::operator()(const Key& key) const {
   size_t hash = static_cast<size_t>(key.sends) | static_cast<size_t>(key.my_memory_shared) << 1 |
@@ -94,6 +105,9 @@ int EdgeModel::signal(bool sends) {
     transfer.signal = true;
     transfer.half_trips = 1;
     transfer.traffic.messages = sends;
+    if (query_.time.node)
+      transfer.node_ns = transfer.node_start_ns =
+          query_.time.node->grid(NodeWay::message, NodeTraffic::exchange).ns(0, 0);
     count_device_messages(sends, !sends, 0, &transfer);
     transfers_.push_back(transfer);
   }
@@ -129,7 +143,10 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
   count_messages(&transfer);
   count_bytes(packed, packs_here, &transfer);
   count_registrations(mine, &transfer);
-  predict(source, target, &transfer);
+  if (query_.time.node)
+    predict_on_node(source, target, mine.piece_bytes > 0, &transfer);
+  else
+    predict(source, target, &transfer);
   if (!posts) {  // the other end's, counted for the times only
     transfer.traffic.batches = transfer.traffic.work_requests = transfer.traffic.segments =
         transfer.traffic.wqe_blocks = 0;
@@ -319,8 +336,37 @@ void EdgeModel::predict(const EdgeEnd& source, const EdgeEnd& target, Transfer* 
   } else if (loads) {
     transfer->wire_ns = copy_ns(model, source.view);
   }
-  if (!loads && !(in_messages && query_.time.messages_are_copies))
-    transfer->wire_ns = static_cast<double>(transfer->bytes) * model.byte_ns;
+  if (!loads) transfer->wire_ns = static_cast<double>(transfer->bytes) * model.byte_ns;
+}
+
+void EdgeModel::predict_on_node(const EdgeEnd& source, const EdgeEnd& target, bool operand,
+                                Transfer* transfer) const {
+  const bool in_messages = transfer->path == Path::eager || transfer->path == Path::push;
+  const NodeWay way = in_messages                   ? NodeWay::message
+                      : transfer->path == Path::map ? NodeWay::map
+                                                    : NodeWay::read;
+  const Collective collective = query_.problem.collective;
+  const bool one_way = flow_ == Flow::rooted || collective == Collective::reduce;
+  auto ns = [&](NodeTraffic traffic, double bytes) {  // both ends have their part in it
+    const TimeGrid& grid = query_.time.node->grid(way, traffic);
+    return (grid.ns(bytes, mean_run_bytes(source.view)) +
+            grid.ns(bytes, mean_run_bytes(target.view))) /
+           2;
+  };
+  const NodeTraffic plain = one_way ? NodeTraffic::one_way : NodeTraffic::exchange;
+  const NodeTraffic combined = one_way ? NodeTraffic::operand : NodeTraffic::operand_exchange;
+  const auto bytes = static_cast<double>(transfer->bytes);
+  // Two ends at the same time where it is one-way; an operand's runs are combined at its target.
+  const double irregular_ends =
+      (irregular_runs_in(source.view) + irregular_runs_in(target.view)) / (one_way ? 2 : 1);
+  const double combining_ns =
+      operand ? irregular_runs_in(target.view) * query_.time.node->irregular_operand_run_ns : 0;
+  const double irregular_ns =
+      combining_ns +
+      (way == NodeWay::read ? 0 : irregular_ends * query_.time.node->irregular_run_ns);
+  transfer->node_ns = ns(operand ? combined : plain, bytes) + irregular_ns;
+  transfer->node_combining_ns = std::max(0.0, transfer->node_ns - irregular_ns - ns(plain, bytes)) + combining_ns;
+  transfer->node_start_ns = ns(plain, 0);
 }
 
 }  // namespace sgl

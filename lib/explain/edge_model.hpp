@@ -21,6 +21,8 @@ struct EdgeEnd {
   int64_t piece_bytes = 0;  // of an operand that is read piece by piece; 0: whole
 };
 
+double mean_run_bytes(const View& view);
+
 // How edges of one kind move. Traffic is this end's, the times are of both ends.
 struct Transfer {
   bool sends = false;
@@ -36,6 +38,9 @@ struct Transfer {
   double wire_ns = 0;
   double packing_ns = 0;
   double registration_ns = 0;
+  // Within a node, by NodeModel: as an end that waits for it sees it, what of that combining
+  // operands takes, and what a transfer of no bytes would take.
+  double node_ns = 0, node_combining_ns = 0, node_start_ns = 0;
 };
 
 // Equal edges are compiled once; a loop over a million of them costs a hash each.
@@ -82,6 +87,8 @@ class EdgeModel {
   int64_t count_batches(BatchCompiler& compiler, bool turned_around, Transfer* transfer) const;
   void count_registrations(const EdgeEnd& mine, Transfer* transfer) const;
   void predict(const EdgeEnd& source, const EdgeEnd& target, Transfer* transfer) const;
+  void predict_on_node(const EdgeEnd& source, const EdgeEnd& target, bool operand,
+                       Transfer* transfer) const;
 
   const PlanQuery& query_;
   Flow flow_;

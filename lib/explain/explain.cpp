@@ -49,8 +49,9 @@ Alternative consider(const PlanQuery& query, const Builder& builder, const PlanR
 
 Result<PlanReport> explain_plan(const PlanQuery& query, const ReportOptions& options) {
   PlanReport report;
-  Result<const Builder*> chosen = select_builder(query.problem, query.on_node, query.forced,
-                                                 query.reproducible, &report.why, query.forced_by);
+  Result<const Builder*> chosen =
+      select_builder(query.problem, query.on_node, query.forced, query.reproducible, &report.why,
+                     query.forced_by, query.choices);
   if (!chosen.ok()) return std::move(chosen.status());
   const Builder& builder = *chosen.value();
   ScheduleSummary summary = summarise(query, builder, kMostRounds, options.most_lines);

@@ -23,16 +23,16 @@ TimeModel TimeModel::device() {
   return {.name = "device",
           .transfer = CostModel::device(),
           .half_trip_ns = 1000,
-          .reduce_byte_ns = 0.1,
-          .messages_are_copies = false};
+          .reduce_byte_ns = 0.1};
 }
 
-TimeModel TimeModel::node() {
+// The descriptors' constants only count, in `explain`, against each other.
+TimeModel TimeModel::of_node(const NodeModel& model) {
   return {.name = "node",
           .transfer = CostModel::cross_memory(),
-          .half_trip_ns = 100,
+          .half_trip_ns = 0,
           .reduce_byte_ns = 0.1,
-          .messages_are_copies = true};
+          .node = std::make_shared<const NodeModel>(model)};
 }
 
 Problem problem_of_peer(const Problem& problem, int peer) {

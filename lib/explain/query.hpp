@@ -6,10 +6,12 @@
 #include "datatype/layout.hpp"
 #include "schedule/problem.hpp"
 #include "sgl/cost_model.hpp"
+#include "sgl/node_model.hpp"
 #include "transport/transport.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -19,12 +21,13 @@ namespace sgl {
 struct TimeModel {
   const char* name;
   CostModel transfer;
-  double half_trip_ns;       // a message to a peer
-  double reduce_byte_ns;     // combining one operand's byte
-  bool messages_are_copies;  // a message's bytes are copied, and nothing else carries them
+  double half_trip_ns;    // a message to a peer
+  double reduce_byte_ns;  // combining one operand's byte
+  // Of ranks that share memory: what their transfers take, in place of the above.
+  std::shared_ptr<const NodeModel> node = nullptr;
 
   static TimeModel device();
-  static TimeModel node();
+  static TimeModel of_node(const NodeModel& model);
 };
 
 // The user's buffers of one rank. A base matters for the alignment of its runs only.
@@ -52,6 +55,7 @@ struct PlanQuery {
   std::string forced;
   const char* forced_by = "SGLCOLL_ALGORITHM";
   bool reproducible = false;
+  NodeChoices choices = {};
 };
 
 // The problem as another rank has it, as far as this rank can know.

@@ -81,7 +81,7 @@ class Walker {
           add_edge(step.kind == StepKind::send, step.peer, step.tag, step.slice, &line);
         break;
       case StepKind::copy:
-        summary_.copied_bytes += step.slice.length;
+        add_copy(step.slice, round_.operands(step)[0].slice);
         break;
       case StepKind::reduce: {
         const auto operands = round_.operands(step);
@@ -100,6 +100,17 @@ class Walker {
     }
   }
 
+  void add_copy(const Slice& to, const Slice& from) {
+    const EdgeEnd target = end_of(to, mine_, schedule_.temp_bytes);
+    const EdgeEnd source = end_of(from, mine_, schedule_.temp_bytes);
+    const auto bytes = static_cast<double>(to.length);
+    const double run = std::min(mean_run_bytes(target.view), mean_run_bytes(source.view));
+    const auto before = static_cast<double>(summary_.copied_bytes);
+    summary_.copied_bytes += to.length;
+    if (to.length > 0)
+      summary_.copy_run_bytes = (summary_.copy_run_bytes * before + run * bytes) / (before + bytes);
+  }
+
   void add_edge(bool sends, int peer, uint32_t tag, const Slice& slice, StepLine* line,
                 bool operand = false) {
     const int index =
@@ -113,6 +124,12 @@ class Walker {
     summary_.packing_ns += transfer.packing_ns;
     summary_.wire_ns += transfer.wire_ns;
     summary_.registration_ns += transfer.registration_ns;
+    ScheduleSummary::NodeEdges& node = sends ? summary_.going : summary_.coming;
+    ++node.count;
+    node.bytes += transfer.bytes;
+    node.ns += transfer.node_ns;
+    node.combining_ns += transfer.node_combining_ns;
+    node.start_ns += transfer.node_start_ns;
     if (!line->edges.empty() && line->edges.back().transfer == index) {
       ++line->edges.back().count;
       line->edges.back().last_peer = peer;
@@ -204,9 +221,57 @@ ScheduleSummary summarise(const PlanQuery& query, const Builder& builder, int64_
   return Walker(query, builder).walk(most_rounds, most_lines);
 }
 
+namespace {
+
+// On a node: so many transfers follow each other as the formula has, or as its bytes are when
+// all are like this rank's. Ranks that share processors wait for those to do the others' part.
+TimeParts predict_node_time(const PlanQuery& query, const ScheduleCost& cost,
+                            const ScheduleSummary& summary) {
+  const NodeModel& model = *query.time.node;
+  const ScheduleSummary::NodeEdges& edges =
+      summary.coming.count > 0 ? summary.coming : summary.going;
+  TimeParts time;
+  if (summary.copied_bytes > 0) {
+    const auto copied = static_cast<double>(summary.copied_bytes);
+    // Without the start of the call that was measured.
+    time.copy_ns =
+        std::max(0.0, model.copy.ns(copied, summary.copy_run_bytes) - model.copy.ns(0, 0));
+  }
+  if (edges.count == 0) return time;
+  const auto seen = static_cast<double>(edges.count);
+  auto count = static_cast<double>(cost.steps);
+  if (cost.bytes > 0 && edges.bytes > 0)
+    count =
+        std::max(count, static_cast<double>(cost.bytes) * seen / static_cast<double>(edges.bytes));
+  else
+    count = std::max(count, seen);
+  const auto ranks = static_cast<double>(query.problem.size);
+  const double ranks_a_processor = ranks / std::max(1, model.processors);
+  double share = 1;
+  if (ranks_a_processor > 1) {
+    // Of an exchange both ranks do half; what is one-way occupies both of its ends.
+    const bool one_way = &edges == &summary.going || summary.going.count == 0;
+    share =
+        one_way ? std::max(1.0, 2 * (ranks - 1) / (model.processors * count)) : ranks_a_processor;
+    time.copy_ns *= one_way ? 1 : ranks_a_processor;
+    time.control_ns = static_cast<double>(cost.steps) * model.switch_ns * ranks_a_processor;
+  }
+  const double scale = share * count / seen;
+  time.control_ns += scale * edges.start_ns;
+  time.reduction_ns = scale * edges.combining_ns;
+  time.wire_ns = scale * std::max(0.0, edges.ns - edges.start_ns - edges.combining_ns);
+  // While a peer loads or reads from here, this rank's own copies are made.
+  if (summary.coming.count == 0 && summary.traffic.bytes_packed == 0)
+    time.copy_ns = std::max(0.0, time.copy_ns - time.wire_ns);
+  return time;
+}
+
+}  // namespace
+
 TimeParts predict_time(const PlanQuery& query, const ScheduleCost& cost,
                        const ScheduleSummary& summary) {
   const TimeModel& model = query.time;
+  if (model.node) return predict_node_time(query, cost, summary);
   const double edges = static_cast<double>(std::max<int64_t>(1, summary.edges));
   const double edge_bytes = static_cast<double>(std::max<int64_t>(1, summary.edge_bytes));
   const double bytes = static_cast<double>(cost.bytes);

@@ -19,6 +19,13 @@ struct ScheduleSummary {
   // Sums over the edges, of both ends.
   int64_t edges = 0, edge_bytes = 0, half_trips = 0;
   double descriptor_ns = 0, packing_ns = 0, wire_ns = 0, registration_ns = 0;
+  // Within a node: of the edges by which something comes, and of the others.
+  struct NodeEdges {
+    int64_t count = 0, bytes = 0;
+    double ns = 0, combining_ns = 0, start_ns = 0;
+  };
+  NodeEdges coming, going;
+  double copy_run_bytes = 0;  // of the rank's own copies, the mean of their shorter runs
 };
 
 // At most `most_rounds` rounds, from the first on, and `most_lines` kinds of them.

@@ -95,6 +95,38 @@ TEST(Table, OnANode) {
   EXPECT_EQ(choice(problem_of(Collective::barrier, 64, 0), true), "dissemination");
 }
 
+TEST(Table, ATuningMovesItsBounds) {
+  NodeChoices choices;
+  choices.cooperative_bytes = 1 << 10;
+  choices.whole_bytes = 32;
+  auto chosen = [&](Collective collective, int size, int64_t bytes) {
+    return std::string(select_builder(problem_of(collective, size, bytes), true, {}, false, nullptr,
+                                      "SGLCOLL_ALGORITHM", choices)
+                           .value()
+                           ->name);
+  };
+  EXPECT_EQ(chosen(Collective::bcast, 4, 1 << 10), "cooperative");
+  EXPECT_EQ(chosen(Collective::reduce, 4, (1 << 10) - 4), "direct");
+  EXPECT_EQ(chosen(Collective::allreduce, 2, 32), "direct_whole");
+  EXPECT_EQ(chosen(Collective::allreduce, 2, 36), "direct");
+}
+
+TEST(Table, PlansStaySmallOverVeryManyRanks) {
+  constexpr int kRanks[] = {4097, 1 << 16, 1'000'003, 1 << 20};
+  for (Collective collective :
+       {Collective::allgather, Collective::reduce_scatter_block, Collective::allreduce,
+        Collective::reduce, Collective::bcast, Collective::barrier})
+    for (int ranks : kRanks)
+      for (int64_t bytes : {8, 4096, 64 << 10, 4 << 20}) {
+        const Problem problem = problem_of(collective, ranks, bytes);
+        const Builder* builder = find_builder(collective, choice(problem, false));
+        ASSERT_NE(builder, nullptr);
+        // Pieces of a pipeline, and rounds of log P.
+        EXPECT_LE(builder->build(problem).rounds, 64 + bytes * 4 / problem.chunk_bytes)
+            << collective_name(collective) << " " << builder->name << " on " << ranks;
+      }
+}
+
 TEST(Table, OverANetwork) {
   EXPECT_EQ(choice(problem_of(Collective::allgather, 8, 8), false), "recursive_doubling");
   EXPECT_EQ(choice(problem_of(Collective::allgather, 7, 8), false), "bruck");

@@ -55,5 +55,20 @@ TEST(PathOnNode, ranks_that_share_processors_read_what_has_long_runs) {
   EXPECT_EQ(choice(false, Collective::bcast, blocks(64 << 10, 2 << 10)), Path::push);
 }
 
+TEST(PathOnNode, a_tuning_moves_the_bounds) {
+  NodeChoices choices;
+  choices.read_bytes = 64 << 10;
+  choices.read_apart_bytes = 32 << 10;
+  choices.read_run_bytes = 1 << 10;
+  choices.shared_read_run_bytes = 2 << 10;
+  choices.eager_bytes = 512;
+  const TransportLimits limits = shm_limits(2, true, true, true, choices);
+  EXPECT_EQ(limits.push_below_bytes, 64 << 10);
+  EXPECT_EQ(limits.push_apart_below_bytes, 32 << 10);
+  EXPECT_EQ(limits.bulk_min_run_bytes, 1 << 10);
+  EXPECT_EQ(limits.eager_bytes, 512);
+  EXPECT_EQ(shm_limits(2, false, true, true, choices).bulk_min_run_bytes, 2 << 10);
+}
+
 }  // namespace
 }  // namespace sgl::test

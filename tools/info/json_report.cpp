@@ -102,6 +102,7 @@ std::string json_report(const Report& report) {
   if (report.check)
     json["check_passed"] =
         report.hosts.empty() ? check_passed(report.probes) : check_passed(report.hosts);
+  if (!report.tuning.empty()) json["tuning"] = report.tuning;
   if (report.settings) json["settings"] = settings_json();
   // File names need not be UTF-8; JSON must be.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

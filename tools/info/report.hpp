@@ -21,6 +21,7 @@ struct Report {
   bool check = false;             // a verdict on the probes
   std::vector<HostReport> hosts;  // of --hosts, in place of this machine's probes
   bool settings = false;
+  std::string tuning;  // which one is in force, "" when not asked for
   std::vector<std::string> warnings;
 };
 

@@ -157,6 +157,7 @@ std::string text_report(const Report& report) {
     fmt::format_to(out, "\n{}\n",
                    check_passed(report.probes) ? "Check passed: all that is needed works"
                                                : "Check failed: see the remedies");
+  if (!report.tuning.empty()) fmt::format_to(out, "\nTuning: {}\n", report.tuning);
   if (report.settings) add_settings(out);
   return text;
 }

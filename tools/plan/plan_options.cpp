@@ -4,6 +4,7 @@
 #include "collectives/select/arrangement.hpp"
 #include "collectives/select/forced.hpp"
 #include "plan/shape_type.hpp"
+#include "sgl/calibration.hpp"
 #include "support/layout_grammar.hpp"
 #include "topology/placement.hpp"
 #include "topology/rank_path.hpp"
@@ -119,9 +120,15 @@ Counts counts_of(const Problem& problem, int rank) {
   return {};
 }
 
-TransportLimits limits_of(const Options& options) {
+// On a machine that is only named, they are taken to have.
+bool has_processor_each(const Options& options) {
+  return !options.topology.empty() || options.ranks <= this_machine().processors;
+}
+
+TransportLimits limits_of(const Options& options, const NodeChoices& choices) {
   if (options.transport == "shm") {
-    TransportLimits limits = shm_limits(options.ranks, true, true, !options.no_cross_memory);
+    TransportLimits limits = shm_limits(options.ranks, has_processor_each(options), true,
+                                        !options.no_cross_memory, choices);
     if (options.max_sge > 0)
       limits.sgl.max_send_sge = limits.sgl.max_recv_sge = limits.sgl.max_read_sge = options.max_sge;
     return limits;
@@ -279,9 +286,12 @@ Result<PlanQuery> make_query(const Options& options) {
                        .send_shared = shared,
                        .recv_shared = shared};
   };
-  query.limits = limits_of(options);
+  Result<NodeTuning> tuning = find_node_tuning();
+  if (!tuning.ok()) return std::move(tuning.status());
+  query.choices = tuning.value().model.choices;
+  query.limits = limits_of(options, query.choices);
   query.on_node = options.transport == "shm";
-  query.time = query.on_node ? TimeModel::node() : TimeModel::device();
+  query.time = query.on_node ? TimeModel::of_node(tuning.value().model) : TimeModel::device();
   query.forced = forced.take();
   if (!options.algorithm.empty()) query.forced_by = "--algorithm";
   return query;

@@ -224,6 +224,7 @@ Status ShmSetup::choose_paths(std::span<const ShmVerdict> verdicts) {
   parts_.can_read = path == ShmPath::cma || (path == ShmPath::automatic && !denied_here);
 
   parts_.processor_each = bootstrap_.processor_each;
+  parts_.choices = bootstrap_.choices;
 
   std::string private_memory =
       parts_.can_read ? "process_vm_readv (tried between all ranks of the node)"

@@ -5,6 +5,7 @@
 // else as messages. See docs/shm.md.
 #pragma once
 
+#include "base/node_choices.hpp"
 #include "base/status.hpp"
 #include "transport/transport.hpp"
 
@@ -24,11 +25,13 @@ struct ShmBootstrap {
   // in rank order. Used during make_shm_transport() only.
   std::function<Status(std::span<const std::byte> mine, std::vector<std::byte>* all)> allgather;
   bool processor_each = false;  // for the ranks of this node
+  NodeChoices choices = {};
 };
 
 // What the transport of a node of so many ranks can do. can_map: memory from allocate() is read by
 // load and store; can_read: process_vm_readv is permitted.
-TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, bool can_read);
+TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, bool can_read,
+                           const NodeChoices& choices = {});
 
 // Collective over all ranks: each must call it, and all succeed or all fail (but for a
 // rank that dies meanwhile). Fails, by name of the rank, when builds or the setting

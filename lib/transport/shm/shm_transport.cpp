@@ -25,12 +25,6 @@ constexpr uint64_t kArenaKey = 1;
 constexpr uint32_t kClosed = 1;
 
 constexpr int64_t kMaxMessageBytes = 16 << 10;
-// Measured: docs/shm.md, "Where reading beats pushing". With a
-// processor each, the sender has time for its part.
-constexpr int64_t kBulkMinRunBytes = 4 << 10;
-constexpr int64_t kBulkMinRunBytesEach = 16 << 10;
-constexpr int64_t kPushBelowBytes = 1 << 20;
-constexpr int64_t kPushApartBelowBytes = 128 << 10;
 // Messages from one peer before the others have their turn.
 constexpr int kMessagesPerTurn = 64;
 // Progress calls between two looks at the peers' processes; a look is a system call.
@@ -40,7 +34,8 @@ constexpr int64_t kSleepSliceNs = 10'000'000;
 
 }  // namespace
 
-TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, bool can_read) {
+TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, bool can_read,
+                           const NodeChoices& choices) {
   TransportLimits limits;
   int64_t ring_limit = ring_geometry(node_size).max_message_bytes();
   limits.name = "shm";
@@ -53,13 +48,14 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
   limits.sgl.max_read_sge = kCrossMemorySegments;
   limits.sgl.max_batch_wrs = 1;
   limits.sgl.max_message_bytes = kCrossMemoryBytes;
-  limits.eager_bytes = kMaxMessageBytes;
-  limits.bulk_min_run_bytes = kBulkMinRunBytes;
+  limits.eager_bytes = choices.eager_bytes;
+  limits.bulk_min_run_bytes = choices.shared_read_run_bytes;
   // Without mapping, reading was asked for by name (SGLCOLL_SHM_PATH).
+  // With a processor each, the sender has time for its part.
   if (can_map && can_read && processor_each) {
-    limits.bulk_min_run_bytes = kBulkMinRunBytesEach;
-    limits.push_below_bytes = kPushBelowBytes;
-    limits.push_apart_below_bytes = kPushApartBelowBytes;
+    limits.bulk_min_run_bytes = choices.read_run_bytes;
+    limits.push_below_bytes = choices.read_bytes;
+    limits.push_apart_below_bytes = choices.read_apart_bytes;
     limits.push_alone_below_bytes = INT64_MAX;
   }
   return limits;
@@ -76,7 +72,7 @@ void wake_peer(ShmPeer& peer) {
 ShmTransport::ShmTransport(ShmParts parts)
     : parts_(std::move(parts)),
       limits_(shm_limits(static_cast<int>(parts_.segment.header().channels), parts_.processor_each,
-                         parts_.can_map, parts_.can_read)),
+                         parts_.can_map, parts_.can_read, parts_.choices)),
       owner_(getpid()) {
   constexpr size_t kCompletionsAtOnce = 64;
   completions_.reserve(kCompletionsAtOnce);

@@ -1,6 +1,7 @@
 // The transport over the parts that make_shm_transport() has set up.
 #pragma once
 
+#include "base/node_choices.hpp"
 #include "transport/shm/arena.hpp"
 #include "transport/shm/cross_memory.hpp"
 #include "transport/shm/liveness.hpp"
@@ -48,7 +49,8 @@ struct ShmParts {
   bool can_map = false;
   bool can_read = false;        // process_vm_readv
   bool processor_each = false;  // for the ranks of this node
-  std::string description;      // of the path and why
+  NodeChoices choices;
+  std::string description;  // of the path and why
 };
 
 class ShmTransport final : public Transport {
