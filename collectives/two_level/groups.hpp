@@ -40,7 +40,9 @@ class TwoLevels {
   Phase on_node(int number, Collective collective, Blocks blocks) const {
     const auto own = std::ranges::find(members(), whole_.rank);
     const auto rank = static_cast<int>(own - members().begin());
-    return phase(number, members(), rank, collective, std::move(blocks), on_node_choice);
+    // All ranks build every node's part, so no node's own tuning counts.
+    auto untuned = [](const Problem& problem) { return on_node_choice(problem); };
+    return phase(number, members(), rank, collective, std::move(blocks), untuned);
   }
   Phase of_leaders(int number, Collective collective, Blocks blocks) const {
     std::vector<int> leaders;
