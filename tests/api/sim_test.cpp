@@ -63,7 +63,7 @@ TEST_P(OnSimRanks, TwoRailsConnectedAtTheStart) {
 TEST_P(OnSimRanks, MoreOperationsThanQueuesHold) {
   setenv("SGLCOLL_QUEUE_REQUESTS", "3", 1);
   setenv("SGLCOLL_MESSAGE_SLOTS", "1", 1);
-  on_threads(GetParam(), [](sglcoll_comm world) { check_many_allgathers(world, 200, 2); });
+  on_threads(GetParam(), [](sglcoll_comm world) { check_many_allgathers(world, draws(200), 2); });
   unsetenv("SGLCOLL_QUEUE_REQUESTS");
   unsetenv("SGLCOLL_MESSAGE_SLOTS");
 }
