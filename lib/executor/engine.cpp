@@ -260,12 +260,12 @@ void Engine::take_abandon(int peer, const MessageHeader& header,
 void Engine::send_later(int peer, const MessageHeader& header, std::span<const std::byte> payload) {
   auto same_peer = [peer](const Outgoing& message) { return message.peer == peer; };
   if (std::ranges::none_of(outgoing_, same_peer) && send_now(peer, header, payload)) return;
-  outgoing_.push_back({peer, header, {payload.begin(), payload.end()}});
+  outgoing_.push_back({peer, header, KeptPayload(payload)});
 }
 
 bool Engine::send_now(int peer, const MessageHeader& header, std::span<const std::byte> payload) {
-  if (outgoing_run_.size() != header.bytes) outgoing_run_ = Layout::run(0, header.bytes);
-  View view{const_cast<std::byte*>(payload.data()), &outgoing_run_, 0, header.bytes};
+  static const Layout longest_run = Layout::run(0, UINT16_MAX);
+  View view{const_cast<std::byte*>(payload.data()), &longest_run, 0, header.bytes};
   return transport_->send_message(peer, header, payload.empty() ? nullptr : &view) != Post::busy;
 }
 
@@ -273,7 +273,7 @@ bool Engine::flush_outgoing() {
   crowded_.clear();
   auto gone = [this](const Outgoing& message) {
     if (std::ranges::find(crowded_, message.peer) != crowded_.end()) return false;
-    if (send_now(message.peer, message.header, message.payload)) return true;
+    if (send_now(message.peer, message.header, message.payload.view())) return true;
     crowded_.push_back(message.peer);
     return false;
   };

@@ -93,7 +93,7 @@ class Engine final : private TransportSink {
   struct Outgoing {
     int peer;
     MessageHeader header;
-    std::vector<std::byte> payload;
+    KeptPayload payload;
   };
   // Receives that a peer has posted for a batch of ours.
   struct Granted {
@@ -129,7 +129,6 @@ class Engine final : private TransportSink {
   };
   std::unordered_map<uint32_t, BrokenBefore> broken_before_;  // contexts not made here yet
   std::vector<Outgoing> outgoing_;
-  Layout outgoing_run_;       // scratch of send_now
   std::vector<int> crowded_;  // scratch of flush_outgoing
   // By peer: batches go in the order of the grants, whatever operations they are of.
   std::unordered_map<int, Fifo<Granted>> granted_;

@@ -70,7 +70,8 @@ void Operation::reset(uint32_t sequence) {
   }
   for (EdgeState& edge : edges_) {
     edge.phase = EdgePhase::idle;
-    edge.has_offer = edge.has_payload = edge.exposed = edge.batch_ready = false;
+    edge.has_offer = edge.has_payload = edge.exposed = false;
+    edge.next = nullptr;
     edge.answer_ready = false;
     edge.holds_source = edge.consumed = edge.abandoned_by_peer = false;
     edge.in_flight = 0;

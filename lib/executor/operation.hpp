@@ -14,7 +14,7 @@
 #include "executor/plan.hpp"
 #include "executor/wire.hpp"
 #include "op/op.hpp"
-#include "sgl/batch.hpp"
+#include "sgl/compiled_transfer.hpp"
 #include "sgl/view.hpp"
 
 #include <cstdint>
@@ -88,15 +88,12 @@ struct EdgeState {
   bool has_offer = false;
   bool has_payload = false;  // early eager payload in `early`
   bool exposed = false;
-  bool batch_ready = false;        // a compiled batch waits for room
   bool answer_ready = false;       // answering with lists: they are compiled
-  bool turned_around = false;      // the peer's is the side that may pack
   bool holds_source = false;       // available: in the sender's memory, which waits for `fetched`
   bool consumed = false;           // the reduction has read it
   bool abandoned_by_peer = false;  // the peer waits to hear that nothing is on the way
   int in_flight = 0;               // posted batches
   int64_t moved = 0;               // payload bytes
-  int64_t batch_packed = 0;        // bytes of `batch` that one of the two ends packs
   Path path = Path::read;          // streaming
   Offer offer{};
   RemoteMemory memory{};  // ours, exposed
@@ -104,8 +101,12 @@ struct EdgeState {
   Stream stream;
   Layout remote_layout;
   std::vector<std::byte> early;
-  BatchCompiler compiler;
-  Batch batch;
+  CompiledTransfer transfer;
+  std::vector<CompiledTransfer> pieces;          // of a stream
+  const CompiledTransfer::Item* next = nullptr;  // a batch that waits for room
+
+  // False: the transfer has no batch left.
+  bool has_next(CompiledTransfer& of) { return next || (next = of.next()); }
 
   // Whether anything still has to come from the peer, or to reach it.
   bool needs_peer() const {
@@ -240,7 +241,7 @@ class Operation {
   bool try_map(int edge);
   void begin_read(int edge, Path path);
   void compile(int edge, Path path);
-  Post post_batch(int edge, const View& local);
+  Post post_next(int edge, const View& local);
   bool post_batches(int edge);
   void count_batch(int edge);
   void begin_ask(int edge, MessageKind kind);
@@ -251,7 +252,6 @@ class Operation {
 
   // two_sided.cpp
   void compile_lists(int edge);
-  bool next_batch(int edge);
   bool answer_with_lists(int edge);
   bool push_instead(int edge);
   Result<Post> post_receive(int edge);

@@ -2,7 +2,7 @@
 
 #include "executor/engine.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace sgl {
 namespace {
@@ -78,46 +78,60 @@ Operation* OperationTable::at(uint64_t token) const {
 
 void OperationTable::keep_early(int peer, const MessageHeader& header,
                                 std::span<const std::byte> payload) {
-  EarlyMessage& message = early_[bucket(header.context, header.sequence)].emplace_back(
-      EarlyMessage{peer, header, {}, {}});
+  if (free_early_ < 0) {
+    free_early_ = static_cast<int>(early_.size());
+    early_.emplace_back();
+  }
+  const int place = free_early_;
+  EarlyMessage& message = early_[static_cast<size_t>(place)];
+  free_early_ = std::exchange(message.next, -1);
+  message.peer = peer;
+  message.header = header;
+  message.payload.assign(payload);
+  Chain& kept = early_by_name_[bucket(header.context, header.sequence)];
+  (kept.last < 0 ? kept.first : early_[static_cast<size_t>(kept.last)].next) = place;
+  kept.last = place;
   ++early_count_;
   const auto from = static_cast<size_t>(peer);
   if (from >= early_bytes_.size()) early_bytes_.resize(from + 1);
   early_bytes_[from] += kept_bytes(header);
-  if (payload.size() <= kInlineBytes)
-    std::copy(payload.begin(), payload.end(), message.inline_payload.begin());
-  else
-    message.payload.assign(payload.begin(), payload.end());
 }
 
 void OperationTable::deliver_early(Operation& operation) {
   if (early_count_ == 0) return;
   const uint32_t context = operation.context().id, sequence = operation.sequence();
-  std::vector<EarlyMessage>& kept = early_[bucket(context, sequence)];
-  if (kept.empty()) return;
-  // By index: delivering may bring the operation to its end, but keeps nothing new.
-  for (size_t i = 0; i < kept.size() && operation.running(); ++i) {
-    if (kept[i].header.context != context || kept[i].header.sequence != sequence) continue;
-    const std::byte* payload =
-        kept[i].payload.empty() ? kept[i].inline_payload.data() : kept[i].payload.data();
-    operation.deliver(kept[i].peer, kept[i].header, {payload, kept[i].header.bytes});
+  Chain& kept = early_by_name_[bucket(context, sequence)];
+  // Delivering may bring the operation to its end, but keeps nothing new.
+  for (int place = kept.first; place >= 0 && operation.running();) {
+    const EarlyMessage& message = early_[static_cast<size_t>(place)];
+    place = message.next;
+    if (message.header.context == context && message.header.sequence == sequence)
+      operation.deliver(message.peer, message.header, message.payload.view());
   }
   forget(kept, context, &sequence);
 }
 
 void OperationTable::forget_early(uint32_t context) {
-  for (std::vector<EarlyMessage>& kept : early_) forget(kept, context, nullptr);
+  for (Chain& kept : early_by_name_) forget(kept, context, nullptr);
 }
 
 // Those of the context, or of one of its operations.
-void OperationTable::forget(std::vector<EarlyMessage>& kept, uint32_t context,
-                            const uint32_t* sequence) {
-  early_count_ -= std::erase_if(kept, [&](const EarlyMessage& message) {
-    if (message.header.context != context || (sequence && message.header.sequence != *sequence))
-      return false;
-    early_bytes_[static_cast<size_t>(message.peer)] -= kept_bytes(message.header);
-    return true;
-  });
+void OperationTable::forget(Chain& kept, uint32_t context, const uint32_t* sequence) {
+  Chain left;
+  for (int place = kept.first; place >= 0;) {
+    EarlyMessage& message = early_[static_cast<size_t>(place)];
+    const int next = std::exchange(message.next, -1);
+    if (message.header.context != context || (sequence && message.header.sequence != *sequence)) {
+      (left.last < 0 ? left.first : early_[static_cast<size_t>(left.last)].next) = place;
+      left.last = place;
+    } else {
+      early_bytes_[static_cast<size_t>(message.peer)] -= kept_bytes(message.header);
+      --early_count_;
+      message.next = std::exchange(free_early_, place);
+    }
+    place = next;
+  }
+  kept = left;
 }
 
 int64_t OperationTable::early_bytes(int peer) const {

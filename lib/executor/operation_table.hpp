@@ -4,6 +4,7 @@
 // Everything on the path of a short collective is O(1) and allocates nothing once warm.
 #pragma once
 
+#include "executor/kept_payload.hpp"
 #include "transport/transport.hpp"
 
 #include <array>
@@ -49,14 +50,18 @@ class OperationTable {
 
  private:
   static constexpr size_t kBuckets = 256;
-  static constexpr size_t kInlineBytes = 48;
+  // Places are used again, the last one left first, so that none is taken from the allocator
+  // unless more is kept than ever before.
   struct EarlyMessage {
-    int peer;
-    MessageHeader header;
-    std::array<std::byte, kInlineBytes> inline_payload;
-    std::vector<std::byte> payload;  // longer ones
+    int peer = 0;
+    MessageHeader header{};
+    KeptPayload payload;
+    int next = -1;  // in its bucket, by time, or among the free ones
   };
-  void forget(std::vector<EarlyMessage>& kept, uint32_t context, const uint32_t* sequence);
+  struct Chain {
+    int first = -1, last = -1;
+  };
+  void forget(Chain& kept, uint32_t context, const uint32_t* sequence);
   static size_t bucket(uint32_t context, uint32_t sequence) {
     return (context * 37 + sequence) % kBuckets;
   }
@@ -66,7 +71,9 @@ class OperationTable {
   std::vector<Operation*> slots_;
   std::vector<uint32_t> generations_;  // of the slots
   std::vector<uint32_t> free_slots_;
-  std::array<std::vector<EarlyMessage>, kBuckets> early_;
+  std::vector<EarlyMessage> early_;
+  std::array<Chain, kBuckets> early_by_name_{};
+  int free_early_ = -1;
   size_t early_count_ = 0;
   std::vector<int64_t> early_bytes_;  // by peer, as far as any has come
 };

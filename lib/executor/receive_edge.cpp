@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sgl {
 
@@ -168,21 +169,19 @@ void Operation::compile(int edge, Path path) {
   EdgeState& state = edges_[edge];
   transport(edge).will_use(view(plan_->edges[edge].slice));
   const TransportLimits& limits = transport(edge).limits();
-  state.compiler.reset(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
+  state.transfer.begin(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
                        limits.sgl, transfer_rules(limits));
-  state.batch_ready = false;
 }
 
 // Failed: the operation has failed.
-Post Operation::post_batch(int edge, const View& local) {
+Post Operation::post_next(int edge, const View& local) {
   EdgeState& state = edges_[edge];
-  state.batch_ready = true;
   ++state.in_flight;  // before posting: the completion may come at once
-  Post posted = transport(edge).post(world_peer(edge), state.batch, local, state.offer.memory,
+  Post posted = transport(edge).post(world_peer(edge), state.next->batch, local, state.offer.memory,
                                      OperationTable::token(*this, edge));
   if (posted == Post::done) {
     engine_.counters().bytes_direct +=
-        static_cast<uint64_t>(state.batch.bytes - packed_bytes(state.batch));
+        static_cast<uint64_t>(state.next->batch.bytes - state.next->packed_bytes);
     count_batch(edge);
     return posted;
   }
@@ -196,8 +195,8 @@ Post Operation::post_batch(int edge, const View& local) {
 bool Operation::post_batches(int edge) {
   EdgeState& state = edges_[edge];
   const View local = view(plan_->edges[edge].slice);
-  while (state.batch_ready || state.compiler.next(&state.batch))
-    if (Post posted = post_batch(edge, local); posted != Post::done) return posted == Post::failed;
+  while (state.has_next(state.transfer))
+    if (Post posted = post_next(edge, local); posted != Post::done) return posted == Post::failed;
   if (state.in_flight > 0) return false;
   if (state.phase == EdgePhase::writing) {
     state.phase = EdgePhase::notifying;
@@ -211,13 +210,13 @@ bool Operation::post_batches(int edge) {
 // Of a batch that has been posted.
 void Operation::count_batch(int edge) {
   EdgeState& state = edges_[edge];
-  state.batch_ready = false;
-  state.moved += state.batch.bytes;
+  const Batch& batch = std::exchange(state.next, nullptr)->batch;
+  state.moved += batch.bytes;
   sglcoll_counters& counters = engine_.counters();
-  counters.bytes_packed += static_cast<uint64_t>(packed_bytes(state.batch));
+  counters.bytes_packed += static_cast<uint64_t>(packed_bytes(batch));
   ++counters.batches;
-  counters.work_requests += state.batch.wrs.size();
-  counters.segments += state.batch.local.size() + state.batch.remote.size();
+  counters.work_requests += batch.wrs.size();
+  counters.segments += batch.local.size() + batch.remote.size();
 }
 
 void Operation::on_complete(int edge, Status status) {

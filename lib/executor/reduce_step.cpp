@@ -10,6 +10,9 @@
 namespace sgl {
 namespace {
 
+// Of a stream, those whose compiled batches are kept for the next run.
+constexpr int64_t kMostKeptPieces = 16;
+
 thread_local bool inside_user_function = false;
 
 struct UserFunctionScope {
@@ -145,6 +148,8 @@ void Operation::begin_stream(int edge, Path path) {
   const Edge& planned = plan_->edges[edge];
   state.phase = EdgePhase::streaming;
   state.stream = {};
+  const int64_t pieces = (planned.slice.length - 1) / piece_bytes() + 1;
+  state.pieces.resize(static_cast<size_t>(std::min(pieces, kMostKeptPieces)));
   state.path = path;
   state.holds_source = true;
   const bool in_result = planned.slice == plan_->steps[planned.step].slice;
@@ -163,15 +168,16 @@ bool Operation::stream(int edge) {
     if (from >= std::min(planned.slice.length, reduced_[planned.step] + 2 * piece)) return false;
     const int64_t bytes = std::min(piece, planned.slice.length - from);
     const View place = piece_place(edge, state.stream.posted, bytes);
+    CompiledTransfer& transfer =
+        state.pieces[static_cast<size_t>(state.stream.posted) % state.pieces.size()];
     if (!state.stream.compiled) {
       const TransportLimits& limits = transport(edge).limits();
-      state.compiler.reset(place, remote_view(edge).part(from, bytes), shape_of(state.path),
-                           limits.sgl, transfer_rules(limits));
+      transfer.begin(place, remote_view(edge).part(from, bytes), shape_of(state.path), limits.sgl,
+                     transfer_rules(limits));
       state.stream.compiled = true;
     }
-    while (state.batch_ready || state.compiler.next(&state.batch)) {
-      if (Post posted = post_batch(edge, place); posted != Post::done)
-        return posted == Post::failed;
+    while (state.has_next(transfer)) {
+      if (Post posted = post_next(edge, place); posted != Post::done) return posted == Post::failed;
       ++state.stream.batches_posted;
     }
     state.stream.compiled = false;

@@ -18,21 +18,10 @@ void Operation::compile_lists(int edge) {
   const bool receiver_packs = state.offer.receiver_packs != 0;
   if (receiver_packs) std::swap(limits.max_send_sge, limits.max_recv_sge);
   View packing = view(plan_->edges[edge].slice), other = remote_view(edge);
-  state.turned_around = receiver_packs == plan_->edges[edge].sends;
-  if (state.turned_around) std::swap(packing, other);
-  state.compiler.reset(packing, other, TransferShape::send_receive, limits,
-                       transfer_rules(transport(edge).limits()));
-  state.batch_ready = false;
-}
-
-// False: the transfer has no batch left.
-bool Operation::next_batch(int edge) {
-  EdgeState& state = edges_[edge];
-  if (state.batch_ready) return true;
-  if (!state.compiler.next(&state.batch)) return false;
-  state.batch_packed = packed_bytes(state.batch);
-  if (state.turned_around) turn_around(&state.batch);
-  return state.batch_ready = true;
+  const bool turned = receiver_packs == plan_->edges[edge].sends;
+  if (turned) std::swap(packing, other);
+  state.transfer.begin(packing, other, TransferShape::send_receive, limits,
+                       transfer_rules(transport(edge).limits()), turned);
 }
 
 // ---- The receiving end
@@ -53,7 +42,7 @@ bool Operation::answer_with_lists(int edge) {
     compile_lists(edge);
     state.answer_ready = true;
   }
-  next_batch(edge);
+  state.has_next(state.transfer);
   Result<Post> posted = post_receive(edge);
   if (!posted.ok()) return push_instead(edge);
   if (posted.value() == Post::busy) return false;
@@ -71,25 +60,26 @@ bool Operation::push_instead(int edge) {
 Result<Post> Operation::post_receive(int edge) {
   EdgeState& state = edges_[edge];
   ++state.in_flight;
-  Result<Post> posted =
-      transport(edge).post_receive(world_peer(edge), state.batch, view(plan_->edges[edge].slice),
-                                   OperationTable::token(*this, edge));
+  Result<Post> posted = transport(edge).post_receive(world_peer(edge), state.next->batch,
+                                                     view(plan_->edges[edge].slice),
+                                                     OperationTable::token(*this, edge));
   if (!posted.ok() || posted.value() != Post::done) --state.in_flight;
   return posted;
 }
 
 void Operation::grant(int edge) {
-  const Grant grant{static_cast<uint32_t>(edges_[edge].batch.wrs.size())};
+  const CompiledTransfer::Item& posted = *edges_[edge].next;
+  const Grant grant{static_cast<uint32_t>(posted.batch.wrs.size())};
   send_in_order(edge, MessageKind::grant, &grant, sizeof grant);
   engine_.counters().bytes_direct +=
-      static_cast<uint64_t>(edges_[edge].batch.bytes - edges_[edge].batch_packed);
+      static_cast<uint64_t>(posted.batch.bytes - posted.packed_bytes);
   count_batch(edge);
 }
 
 // False: some are left to be posted or have not completed.
 bool Operation::post_receives(int edge) {
   EdgeState& state = edges_[edge];
-  while (next_batch(edge)) {
+  while (state.has_next(state.transfer)) {
     Result<Post> posted = post_receive(edge);
     if (!posted.ok()) {
       fail_edge(edge, std::move(posted.status()));
@@ -119,8 +109,8 @@ Post Operation::post_granted(int world_rank, uint32_t tag, uint32_t wrs) {
   if (!live()) return Post::failed;
   const int rank = context_.rank_of(world_rank);
   const int edge = rank < 0 ? -1 : plan_->find_edge(rank, tag, true);
-  if (edge < 0 || edges_[edge].phase != EdgePhase::posting_sends || !next_batch(edge) ||
-      edges_[edge].batch.wrs.size() != wrs) {
+  if (edge < 0 || edges_[edge].phase != EdgePhase::posting_sends ||
+      !edges_[edge].has_next(edges_[edge].transfer) || edges_[edge].next->batch.wrs.size() != wrs) {
     fail(error(SGLCOLL_ERR_INTERNAL,
                "rank {} grants {} requests of message {}, which this rank does not have to send",
                world_rank, wrs, tag));
@@ -128,8 +118,9 @@ Post Operation::post_granted(int world_rank, uint32_t tag, uint32_t wrs) {
   }
   EdgeState& state = edges_[edge];
   ++state.in_flight;
-  Result<Post> posted = transport(edge).post_send(
-      world_rank, state.batch, view(plan_->edges[edge].slice), OperationTable::token(*this, edge));
+  Result<Post> posted =
+      transport(edge).post_send(world_rank, state.next->batch, view(plan_->edges[edge].slice),
+                                OperationTable::token(*this, edge));
   if (posted.ok() && posted.value() == Post::done) {
     count_batch(edge);
     return Post::done;

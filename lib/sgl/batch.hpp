@@ -36,6 +36,7 @@ struct SglLimits {
   // has at least one WR, so a poster needs the larger of this and
   // max_(send|read)_sge * pack_slot_bytes rounded up to 64.
   int64_t max_batch_slot_bytes = 1 << 20;
+  bool operator==(const SglLimits&) const = default;
 };
 
 // Rules of practice (DESIGN section 4), all of them parameters.
@@ -46,6 +47,7 @@ struct SglRules {
   int64_t pack_below_bytes = 0;        // neighbours shorter than this share a packed SGE; 0: never
   int64_t pack_slot_bytes = 16 << 10;  // longest packed SGE
   int64_t huge_page_bytes = 0;         // 2 MiB: no SGE crosses such a boundary; 0: no rule
+  bool operator==(const SglRules&) const = default;
 };
 
 enum class WhyCut : uint8_t {

@@ -42,6 +42,12 @@ TEST_P(AtRankCount, EveryAlgorithm) {
   });
 }
 
+TEST_P(AtRankCount, EveryTwoLevelAlgorithm) {
+  for_every_two_level_builder(GetParam(), [](const NamedCheck& named) {
+    on_world(GetParam(), [&](sglcoll_comm world) { check_everything(world, named.check); });
+  });
+}
+
 TEST_P(AtRankCount, EveryDataPath) {
   for (const char* path : {"direct", "cma", "staged"}) {
     SCOPED_TRACE(path);

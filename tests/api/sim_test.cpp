@@ -50,6 +50,12 @@ TEST_P(OnSimRanks, EveryAlgorithm) {
   });
 }
 
+TEST_P(OnSimRanks, EveryTwoLevelAlgorithm) {
+  for_every_two_level_builder(GetParam(), [](const NamedCheck& named) {
+    on_threads(GetParam(), [&](sglcoll_comm world) { check_everything(world, named); });
+  });
+}
+
 TEST_P(OnSimRanks, TwoRailsConnectedAtTheStart) {
   setenv("SGLCOLL_RAILS", "2", 1);
   setenv("SGLCOLL_CONNECT", "start", 1);

@@ -33,8 +33,10 @@ SimEngines::SimEngines(const SimSetup& setup)
     options.limits = setup.limits;
     options.rails = setup.rails;
     options.lazy = setup.lazy;
-    auto made = connect_rc({rank, setup.ranks, peers, gather},
-                           sim_devices(fabric, rank, setup.ranks, options), setup.queues);
+    RcDevices devices = sim_devices(fabric, rank, setup.ranks, options);
+    if (setup.before_device)
+      for (auto& device : devices.rails) device = setup.before_device(std::move(device));
+    auto made = connect_rc({rank, setup.ranks, peers, gather}, std::move(devices), setup.queues);
     EXPECT_TRUE(made.ok()) << made.status().text();
     if (made.ok()) transports[static_cast<size_t>(rank)] = made.take();
   };

@@ -21,6 +21,8 @@ struct SimSetup {
   SimFaults faults;
   FaultPlan plan;  // of every rank's transport; its seed grows by the rank
   EngineOptions engine;
+  // What stands before each device; unset: nothing.
+  std::function<std::unique_ptr<Device>(std::unique_ptr<Device> device)> before_device;
 };
 
 struct SimEngines {

@@ -2,6 +2,7 @@
 
 #include "base/settings.hpp"
 #include "info/cross_memory_probe.hpp"
+#include "transport/verbs/verbs.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -26,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDevicesFolder = "/sys/class/infiniband";
+constexpr const char* kVerbsFolder = "/sys/class/infiniband_verbs";
 
 std::string first_line(const fs::path& path) {
   std::ifstream file(path);
@@ -155,11 +157,12 @@ std::string describe_ports(const fs::path& device) {
   return fmt::format("{}", fmt::join(ports, "; "));
 }
 
-// The character device through which a program drives it.
+// The character device through which a program drives it; an emulated one has no device folder.
 std::string verbs_file(const fs::path& device) {
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(device / "device/infiniband_verbs", none))
-    return "/dev/infiniband/" + entry.path().filename().string();
+  for (const auto& entry : fs::directory_iterator(kVerbsFolder, none))
+    if (first_line(entry.path() / "ibdev") == device.filename())
+      return "/dev/infiniband/" + entry.path().filename().string();
   return "";
 }
 
@@ -184,6 +187,23 @@ void probe_devices(std::vector<Probe>* probes) {
   }
 }
 
+// Which ports a rank would use, by the code that it runs, and why not the others.
+void probe_ports(std::vector<Probe>* probes) {
+  if (device_folders().empty()) return;
+  Result<VerbsWishes> wishes = verbs_wishes();
+  Result<PortChoices> choices =
+      wishes.ok() ? choose_verbs_ports(wishes.value()) : std::move(wishes.status());
+  if (!choices.ok()) {
+    probes->push_back({"RDMA ports", ProbeState::fails, choices.status().text(), "", false});
+    return;
+  }
+  for (const PortChoice& choice : choices.value().taken)
+    probes->push_back({"RDMA port", ProbeState::works, "used: " + choice.why, "", false});
+  for (const RefusedPort& refused : choices.value().refused)
+    probes->push_back({"RDMA port", ProbeState::absent,
+                       fmt::format("not used: {}: {}", refused.port, refused.why), "", false});
+}
+
 }  // namespace
 
 const char* probe_state_name(ProbeState state) {
@@ -202,6 +222,7 @@ std::vector<Probe> run_probes() {
   std::vector<Probe> probes = {probe_memfd(),      probe_cross_memory(), probe_pidfd(),
                                probe_huge_pages(), probe_memlock(),      probe_pmix()};
   probe_devices(&probes);
+  probe_ports(&probes);
   return probes;
 }
 
