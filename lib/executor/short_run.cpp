@@ -13,7 +13,7 @@ namespace sgl {
 namespace {
 
 // Looks for a message before the general way takes over, which sees to everything else too.
-constexpr int64_t kFewestLooks = 64, kMostLooks = 4096, kLookNs = 10;
+constexpr int64_t kFewestLooks = 64, kMostLooks = 4096, kLookNs = 50;
 
 }  // namespace
 
