@@ -4,6 +4,8 @@
 #include "support/allocation_watch.hpp"
 
 #include <algorithm>
+#include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -63,17 +65,17 @@ struct Way {
 
 std::vector<Way> ways() {
   const Layout run = Layout::run(0, kBytes), lists = strided(4 << 10), tiny = strided(16);
-  return {{"sent into lists", strided(2 << 10), lists},
-          {"written", lists, run},
-          {"read", run, lists},
-          {"packed and sent", tiny, lists},
-          {"read and unpacked", run, tiny},
-          {"fragments", tiny, tiny},
-          {"short", Layout::run(0, 100), Layout::run(0, 100)}};
+  return {{"SentIntoLists", strided(2 << 10), lists},
+          {"Written", lists, run},
+          {"Read", run, lists},
+          {"PackedAndSent", tiny, lists},
+          {"ReadAndUnpacked", run, tiny},
+          {"Fragments", tiny, tiny},
+          {"Short", Layout::run(0, 100), Layout::run(0, 100)}};
 }
 
-// Each of two ranks sends the other a message.
-class Restart : public testing::TestWithParam<int> {
+// Each of two ranks sends the other a message: (rails, way).
+class Restart : public testing::TestWithParam<std::tuple<int, size_t>> {
  protected:
   void SetUp() override {
     if (const char* why = why_allocations_are_not_counted()) GTEST_SKIP() << why;
@@ -83,47 +85,52 @@ class Restart : public testing::TestWithParam<int> {
 TEST_P(Restart, AllocatesNothing) {
   constexpr int kWarmUps = 4, kStarts = 10, kRounds = 6;
   SimSetup setup;
-  setup.rails = GetParam();
+  setup.rails = std::get<0>(GetParam());
   setup.before_device = [](std::unique_ptr<Device> device) {
     return std::make_unique<QuietDevice>(std::move(device));
   };
-  for (const Way& way : ways()) {
-    SCOPED_TRACE(way.name);
-    SimEngines world(setup);
-    std::unique_ptr<Operation> operations[2];
-    std::vector<std::byte> sent[2], received[2];
-    for (int rank = 0; rank < 2; ++rank) {
-      sent[rank].resize(static_cast<size_t>(way.from.true_ub()));
-      received[rank].resize(static_cast<size_t>(way.to.true_ub()));
-      Context& context = *world.contexts[static_cast<size_t>(rank)][0];
-      operations[rank] = make_exchange(
-          *world.engines[static_cast<size_t>(rank)], context, 2,
-          {{{true, 1 - rank, 5, 0, way.from.size()}, {false, 1 - rank, 5, 0, way.to.size()}}});
-      operations[rank]->bind({sent[rank].data(), way.from, {}}, {received[rank].data(), way.to, {}},
-                             {});
-    }
-    auto run = [&] {
-      for (int rank = 0; rank < 2; ++rank)
-        operations[rank]->start(world.contexts[static_cast<size_t>(rank)][0]->take_sequence());
-      while (operations[0]->running() || operations[1]->running())
-        for (auto& engine : world.engines) engine->progress();
-    };
-    for (int i = 0; i < kWarmUps; ++i) run();
-    // Queues grow when more waits in them than ever before, which chance decides.
-    uint64_t fewest = UINT64_MAX;
-    for (int round = 0; round < kRounds; ++round) {
-      const uint64_t before = allocations_here();
-      for (int i = 0; i < kStarts; ++i) run();
-      fewest = std::min(fewest, allocations_here() - before);
-    }
-    EXPECT_EQ(fewest, 0u) << "allocations in " << kStarts << " starts of two ranks";
-    for (auto& operation : operations)
-      EXPECT_TRUE(operation->status().ok()) << operation->status().text();
+  const Way way = ways()[std::get<1>(GetParam())];
+  SimEngines world(setup);
+  std::unique_ptr<Operation> operations[2];
+  std::vector<std::byte> sent[2], received[2];
+  for (int rank = 0; rank < 2; ++rank) {
+    sent[rank].resize(static_cast<size_t>(way.from.true_ub()));
+    received[rank].resize(static_cast<size_t>(way.to.true_ub()));
+    Context& context = *world.contexts[static_cast<size_t>(rank)][0];
+    operations[rank] = make_exchange(
+        *world.engines[static_cast<size_t>(rank)], context, 2,
+        {{{true, 1 - rank, 5, 0, way.from.size()}, {false, 1 - rank, 5, 0, way.to.size()}}});
+    operations[rank]->bind({sent[rank].data(), way.from, {}}, {received[rank].data(), way.to, {}},
+                           {});
   }
+  auto run = [&] {
+    for (int rank = 0; rank < 2; ++rank)
+      operations[rank]->start(world.contexts[static_cast<size_t>(rank)][0]->take_sequence());
+    while (operations[0]->running() || operations[1]->running())
+      for (auto& engine : world.engines) engine->progress();
+  };
+  for (int i = 0; i < kWarmUps; ++i) run();
+  // Queues grow when more waits in them than ever before, which chance decides.
+  uint64_t fewest = UINT64_MAX;
+  for (int round = 0; round < kRounds; ++round) {
+    const uint64_t before = allocations_here();
+    for (int i = 0; i < kStarts; ++i) run();
+    fewest = std::min(fewest, allocations_here() - before);
+  }
+  EXPECT_EQ(fewest, 0u) << "allocations in " << kStarts << " starts of two ranks";
+  for (auto& operation : operations)
+    EXPECT_TRUE(operation->status().ok()) << operation->status().text();
 }
 
-INSTANTIATE_TEST_SUITE_P(Rails, Restart, testing::Values(1, 2),
-                         [](const auto& rails) { return "Of" + std::to_string(rails.param); });
+std::string name_of(const testing::TestParamInfo<Restart::ParamType>& info) {
+  const auto [rails, way] = info.param;
+  return ways()[way].name + std::string("OverRails") + std::to_string(rails);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Restart,
+                         testing::Combine(testing::Values(1, 2),
+                                          testing::Range<size_t>(0, ways().size())),
+                         name_of);
 
 }  // namespace
 }  // namespace sgl::test

@@ -10,6 +10,7 @@
 #include "topology/tree.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <random>
 #include <set>
 #include <string>
@@ -153,6 +154,78 @@ TEST(Arrangement, RingsAndTreesEnterEachNodeOnce) {
     const int plain = crossings(paths, builder, problem, none);
     EXPECT_GE(plain, of.by_numbers) << collective_name(of.collective) << " " << of.name;
   }
+}
+
+// Messages and bytes that all ranks send to other nodes.
+struct Crossing {
+  int64_t messages = 0, bytes = 0;
+};
+
+Crossing between_nodes(Collective collective, const char* name, int nodes, int per_node,
+                       int64_t block_bytes) {
+  std::vector<RankPath> paths(static_cast<size_t>(nodes * per_node));
+  for (size_t rank = 0; rank < paths.size(); ++rank)
+    paths[rank].node = static_cast<int>(rank) / per_node;
+  const Arrangement arrangement(paths);
+  Problem problem;
+  problem.collective = collective;
+  problem.size = nodes * per_node;
+  const bool one = collective == Collective::allreduce;
+  problem.blocks = Blocks::uniform(one ? 1 : problem.size, block_bytes);
+  problem.grain = 4;
+  const Builder& builder = *find_builder(collective, name);
+  Crossing crossing;
+  for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
+    arrangement.apply(&problem);
+    const Schedule schedule = builder.build(problem);
+    Round round;
+    for (int64_t number = 0; number < schedule.rounds; ++number) {
+      round.reset(number);
+      schedule.generate(round);
+      for (const Step& step : round.steps()) {
+        const bool travels = step.slice.length > 0 || is_signal(step.slice);
+        if (step.kind != StepKind::send || !travels) continue;
+        if (problem.rank / per_node == step.peer / per_node) continue;
+        ++crossing.messages;
+        crossing.bytes += step.slice.length;
+      }
+    }
+  }
+  return crossing;
+}
+
+// What two levels are for: no flat form sends fewer messages between nodes, and one that sends as
+// few sends no fewer bytes.
+TEST(Arrangement, TwoLevelsSendLessBetweenNodes) {
+  struct Rivals {
+    Collective collective;
+    std::vector<const char*> flat;
+  };
+  const Rivals all[] = {
+      {Collective::allgather, {"ring", "bruck", "recursive_doubling", "neighbor_exchange"}},
+      {Collective::reduce_scatter_block, {"ring", "recursive_halving", "pairwise"}},
+      {Collective::allreduce, {"recursive_doubling", "rabenseifner", "ring"}},
+      {Collective::barrier, {"dissemination"}},
+  };
+  std::printf("%-22s%-20s%6s%10s%12s\n", "collective", "builder", "nodes", "messages", "bytes");
+  for (const auto& [nodes, per_node] : {std::pair{3, 2}, std::pair{4, 8}})
+    for (const Rivals& rivals : all) {
+      const char* collective = collective_name(rivals.collective);
+      const Crossing two = between_nodes(rivals.collective, "two_level", nodes, per_node, 1024);
+      auto print = [&](const char* name, const Crossing& of) {
+        std::printf("%-22s%-20s%3dx%-2d%10lld%12lld\n", collective, name, nodes, per_node,
+                    static_cast<long long>(of.messages), static_cast<long long>(of.bytes));
+      };
+      print("two_level", two);
+      for (const char* name : rivals.flat) {
+        const Crossing flat = between_nodes(rivals.collective, name, nodes, per_node, 1024);
+        print(name, flat);
+        EXPECT_LE(two.messages, flat.messages) << collective << " " << name;
+        if (two.messages == flat.messages) {
+          EXPECT_LE(two.bytes, flat.bytes) << collective << " " << name;
+        }
+      }
+    }
 }
 
 TEST(Arrangement, LeavesAloneWhatItCannotBetter) {
