@@ -122,11 +122,14 @@ void run_rows(const Options& options, const World& world,
       parse_bytes(size, &bytes);
       for (const Builder& builder : all_builders()) {
         if (builder.collective != collective || builder.on_node) continue;
+        Outcome by_number;  // of two-level builders there is none
         const std::vector<Problem> flat = problems_of(world, collective, bytes, false);
-        if (!fits(builder, flat[0]) || too_many(builder, flat[0], options.most_messages)) continue;
-        const Outcome by_number = replay(builder, flat, hosts, world.node_of_rank, costs);
-        const Outcome by_place = replay(builder, problems_of(world, collective, bytes, true), hosts,
-                                        world.node_of_rank, costs);
+        const std::vector<Problem> shaped = problems_of(world, collective, bytes, true);
+        if (!fits(builder, shaped[0]) || too_many(builder, shaped[0], options.most_messages))
+          continue;
+        if (fits(builder, flat[0]))
+          by_number = replay(builder, flat, hosts, world.node_of_rank, costs);
+        const Outcome by_place = replay(builder, shaped, hosts, world.node_of_rank, costs);
         const Row row{world.platform, world.nodes, world.per_node, world.placement, name,
                       builder.name,   bytes,       by_number,      by_place};
         fmt::print(out, "{}\n", row_text(row));
