@@ -38,7 +38,7 @@ void add_options(CLI::App* app, Options* options) {
   app->add_option("--platform", options->platforms, "fat-tree, dragonfly (default both)")
       ->check(CLI::IsMember({"fat-tree", "dragonfly"}))
       ->delimiter(',');
-  app->add_option("--nodes", options->nodes, "numbers of nodes, multiples of 16 (16,64,256)")
+  app->add_option("--nodes", options->nodes, "numbers of nodes, powers of two (16,64,256)")
       ->check(CLI::Range(16, 4096))
       ->delimiter(',');
   app->add_option("--per-node", options->per_node, "ranks on each (default 16)")
@@ -197,8 +197,8 @@ int run(const Options& options) {
     if (!parse_bytes(size, &number) || number < 8)
       return refuse("--bytes " + size + ": it takes 8 or more, such as 64K");
   for (int nodes : options.nodes)
-    if (nodes % 16 != 0)
-      return refuse("--nodes " + std::to_string(nodes) + ": it must be a multiple of 16");
+    if ((nodes & (nodes - 1)) != 0)
+      return refuse("--nodes " + std::to_string(nodes) + ": it must be a power of two");
   fmt::print("{}\n", table_head());
   std::vector<Row> all;
   for (const std::string& platform : options.platforms)
