@@ -70,7 +70,7 @@ void print_summary(const NodeModel& model, const std::string& path, double secon
   for (size_t way = 0; way < kNodeWays; ++way)
     for (size_t traffic = 0; traffic < kNodeTraffics; ++traffic) {
       fmt::print("{:<10}{:<18}", kNodeWayNames[way], kNodeTrafficNames[traffic]);
-      for (size_t column : {0, 2, 4, 6, 8})
+      for (size_t column : {0, 2, 5, 7, 9})
         fmt::print("{:>10.2f}", us(model.transfers[way][traffic].point(TimeGrid::kWhole, column)));
       fmt::print("\n");
     }

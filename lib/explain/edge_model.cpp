@@ -42,6 +42,20 @@ double runs_in(const View& view) {
   return std::max(1.0, share * static_cast<double>(view.layout->run_count()));
 }
 
+bool is_rooted(Collective collective) {
+  switch (collective) {
+    case Collective::bcast:
+    case Collective::reduce:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // A block that is repeated at a distance is regular, and so is a row of such blocks.
 double irregular_runs_in(const View& view) {
   const LayoutNode* node = &view.layout->node();
@@ -345,8 +359,7 @@ void EdgeModel::predict_on_node(const EdgeEnd& source, const EdgeEnd& target, bo
   const NodeWay way = in_messages                   ? NodeWay::message
                       : transfer->path == Path::map ? NodeWay::map
                                                     : NodeWay::read;
-  const Collective collective = query_.problem.collective;
-  const bool one_way = flow_ == Flow::rooted || collective == Collective::reduce;
+  const bool one_way = is_rooted(query_.problem.collective);
   auto ns = [&](NodeTraffic traffic, double bytes) {  // both ends have their part in it
     const TimeGrid& grid = query_.time.node->grid(way, traffic);
     return (grid.ns(bytes, mean_run_bytes(source.view)) +
@@ -365,7 +378,8 @@ void EdgeModel::predict_on_node(const EdgeEnd& source, const EdgeEnd& target, bo
       combining_ns +
       (way == NodeWay::read ? 0 : irregular_ends * query_.time.node->irregular_run_ns);
   transfer->node_ns = ns(operand ? combined : plain, bytes) + irregular_ns;
-  transfer->node_combining_ns = std::max(0.0, transfer->node_ns - irregular_ns - ns(plain, bytes)) + combining_ns;
+  transfer->node_combining_ns =
+      std::max(0.0, transfer->node_ns - irregular_ns - ns(plain, bytes)) + combining_ns;
   transfer->node_start_ns = ns(plain, 0);
 }
 

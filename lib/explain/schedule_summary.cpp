@@ -232,10 +232,12 @@ TimeParts predict_node_time(const PlanQuery& query, const ScheduleCost& cost,
       summary.coming.count > 0 ? summary.coming : summary.going;
   TimeParts time;
   if (summary.copied_bytes > 0) {
-    const auto copied = static_cast<double>(summary.copied_bytes);
+    const bool exchanges = summary.coming.count > 0 && summary.going.count > 0;
+    const TimeGrid& copies = exchanges ? model.copy_exchange : model.copy;
     // Without the start of the call that was measured.
     time.copy_ns =
-        std::max(0.0, model.copy.ns(copied, summary.copy_run_bytes) - model.copy.ns(0, 0));
+        std::max(0.0, copies.ns(static_cast<double>(summary.copied_bytes), summary.copy_run_bytes) -
+                          model.copy.ns(0, 0));
   }
   if (edges.count == 0) return time;
   const auto seen = static_cast<double>(edges.count);
@@ -260,9 +262,8 @@ TimeParts predict_node_time(const PlanQuery& query, const ScheduleCost& cost,
   time.control_ns += scale * edges.start_ns;
   time.reduction_ns = scale * edges.combining_ns;
   time.wire_ns = scale * std::max(0.0, edges.ns - edges.start_ns - edges.combining_ns);
-  // While a peer loads or reads from here, this rank's own copies are made.
-  if (summary.coming.count == 0 && summary.traffic.bytes_packed == 0)
-    time.copy_ns = std::max(0.0, time.copy_ns - time.wire_ns);
+  // While a peer takes what goes, this rank's own copies are made.
+  if (summary.coming.count == 0) time.copy_ns = std::max(0.0, time.copy_ns - time.wire_ns);
   return time;
 }
 

@@ -219,7 +219,8 @@ std::string calibration_text(const MachineStamp& machine, const NodeModel& model
   json parts{{"switch_ns", model.switch_ns},
              {"irregular_run_ns", model.irregular_run_ns},
              {"irregular_operand_run_ns", model.irregular_operand_run_ns},
-             {"copy", grid_json(model.copy)}};
+             {"copy", grid_json(model.copy)},
+             {"copy_exchange", grid_json(model.copy_exchange)}};
   for (size_t way = 0; way < kNodeWays; ++way)
     for (size_t traffic = 0; traffic < kNodeTraffics; ++traffic)
       parts[transfer_name(way, traffic)] = grid_json(model.transfers[way][traffic]);
@@ -258,6 +259,7 @@ Result<NodeModel> parse_calibration(std::string_view text, const MachineStamp& m
   SGL_TRY(read_constant(member(parts, "irregular_operand_run_ns"), "irregular_operand_run_ns",
                         &model.irregular_operand_run_ns));
   SGL_TRY(read_grid(member(parts, "copy"), "copy", &model.copy));
+  SGL_TRY(read_grid(member(parts, "copy_exchange"), "copy_exchange", &model.copy_exchange));
   for (size_t way = 0; way < kNodeWays; ++way)
     for (size_t traffic = 0; traffic < kNodeTraffics; ++traffic) {
       const std::string name = transfer_name(way, traffic);

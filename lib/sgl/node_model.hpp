@@ -34,8 +34,9 @@ inline constexpr std::array<const char*, kNodeTraffics> kNodeTrafficNames{
 // gaps of their own length. Between the measured points it is a power of both.
 class TimeGrid {
  public:
-  static constexpr std::array<int64_t, 9> kBytes{8,         256,     4 << 10, 16 << 10, 64 << 10,
-                                                 256 << 10, 1 << 20, 4 << 20, 16 << 20};
+  // 20 KiB: beyond what travels inside the first message.
+  static constexpr std::array<int64_t, 10> kBytes{8,        256,       4 << 10, 16 << 10, 20 << 10,
+                                                  64 << 10, 256 << 10, 1 << 20, 4 << 20,  16 << 20};
   // The last row is of one run.
   static constexpr std::array<int64_t, 4> kRuns{8, 64, 512, 4 << 10};
   static constexpr size_t kColumns = kBytes.size(), kRows = kRuns.size() + 1;
@@ -59,9 +60,10 @@ class TimeGrid {
 struct NodeModel {
   std::array<std::array<TimeGrid, kNodeTraffics>, kNodeWays> transfers;
   TimeGrid copy;                // within a rank
+  TimeGrid copy_exchange;       // the same in an exchange: what that takes longer
   double irregular_run_ns = 0;  // a run that is not like its neighbours takes more, at one end
   double irregular_operand_run_ns = 0;  // and of an operand, with the result's
-  double switch_ns = 0;         // a processor's change from one rank to another
+  double switch_ns = 0;                 // a processor's change from one rank to another
   int processors = 1;
   NodeChoices choices;
 

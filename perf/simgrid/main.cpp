@@ -38,7 +38,7 @@ void add_options(CLI::App* app, Options* options) {
   app->add_option("--platform", options->platforms, "fat-tree, dragonfly (default both)")
       ->check(CLI::IsMember({"fat-tree", "dragonfly"}))
       ->delimiter(',');
-  app->add_option("--nodes", options->nodes, "numbers of nodes, multiples of 16 (16,64,256)")
+  app->add_option("--nodes", options->nodes, "numbers of nodes, powers of two (16,64,256)")
       ->check(CLI::Range(16, 4096))
       ->delimiter(',');
   app->add_option("--per-node", options->per_node, "ranks on each (default 16)")
@@ -122,11 +122,14 @@ void run_rows(const Options& options, const World& world,
       parse_bytes(size, &bytes);
       for (const Builder& builder : all_builders()) {
         if (builder.collective != collective || builder.on_node) continue;
+        Outcome by_number;  // of two-level builders there is none
         const std::vector<Problem> flat = problems_of(world, collective, bytes, false);
-        if (!fits(builder, flat[0]) || too_many(builder, flat[0], options.most_messages)) continue;
-        const Outcome by_number = replay(builder, flat, hosts, world.node_of_rank, costs);
-        const Outcome by_place = replay(builder, problems_of(world, collective, bytes, true), hosts,
-                                        world.node_of_rank, costs);
+        const std::vector<Problem> shaped = problems_of(world, collective, bytes, true);
+        if (!fits(builder, shaped[0]) || too_many(builder, shaped[0], options.most_messages))
+          continue;
+        if (fits(builder, flat[0]))
+          by_number = replay(builder, flat, hosts, world.node_of_rank, costs);
+        const Outcome by_place = replay(builder, shaped, hosts, world.node_of_rank, costs);
         const Row row{world.platform, world.nodes, world.per_node, world.placement, name,
                       builder.name,   bytes,       by_number,      by_place};
         fmt::print(out, "{}\n", row_text(row));
@@ -194,8 +197,8 @@ int run(const Options& options) {
     if (!parse_bytes(size, &number) || number < 8)
       return refuse("--bytes " + size + ": it takes 8 or more, such as 64K");
   for (int nodes : options.nodes)
-    if (nodes % 16 != 0)
-      return refuse("--nodes " + std::to_string(nodes) + ": it must be a multiple of 16");
+    if ((nodes & (nodes - 1)) != 0)
+      return refuse("--nodes " + std::to_string(nodes) + ": it must be a power of two");
   fmt::print("{}\n", table_head());
   std::vector<Row> all;
   for (const std::string& platform : options.platforms)

@@ -8,7 +8,7 @@ namespace {
 namespace s4u = simgrid::s4u;
 
 constexpr unsigned kLeafNodes = 8, kSpines = 4;
-constexpr unsigned kChassis = 2, kRouters = 2, kRouterNodes = 4;
+constexpr unsigned kChassis = 2;
 
 }  // namespace
 
@@ -36,8 +36,12 @@ std::vector<s4u::Host*> build_platform(const std::string& name, int nodes) {
     zone = s4u::create_fatTree_zone(name, nullptr, shape, callbacks, kLinkBytesPerS, kLinkLatencyS,
                                     kDuplex);
   } else {
-    const unsigned groups = many / (kChassis * kRouters * kRouterNodes);
-    const s4u::DragonflyParams shape({groups, 1}, {kChassis, 1}, {kRouters, 1}, kRouterNodes);
+    // SimGrid leaves a group by the router whose number is the other group's.
+    unsigned groups = 2;
+    while (groups * groups * 16 <= many) groups *= 2;
+    const unsigned routers = groups;
+    const s4u::DragonflyParams shape({groups, 1}, {kChassis, 1}, {routers, 1},
+                                     many / (groups * kChassis * routers));
     zone = s4u::create_dragonfly_zone(name, nullptr, shape, callbacks, kLinkBytesPerS,
                                       kLinkLatencyS, kDuplex);
   }

@@ -63,11 +63,14 @@ std::string table_head() {
 }
 
 std::string table_line(const Row& row) {
+  const bool both = row.flat.messages > 0;
+  auto or_dash = [&](const std::string& text) { return both ? text : std::string("-"); };
   return fmt::format(
-      "{:<10}{:>6}{:>7} {:<8}{:<21}{:<20}{:>9}{:>12.1f}{:>12.1f}{:>7.2f}{:>11}{:>11}", row.platform,
+      "{:<10}{:>6}{:>7} {:<8}{:<21}{:<20}{:>9}{:>12}{:>12.1f}{:>7}{:>11}{:>11}", row.platform,
       row.nodes, row.nodes * row.per_node, row.placement, row.collective, row.algorithm, row.bytes,
-      row.flat.seconds * 1e6, row.shaped.seconds * 1e6, row.flat.seconds / row.shaped.seconds,
-      row.flat.network_messages, row.shaped.network_messages);
+      or_dash(fmt::format("{:.1f}", row.flat.seconds * 1e6)), row.shaped.seconds * 1e6,
+      or_dash(fmt::format("{:.2f}", row.flat.seconds / row.shaped.seconds)),
+      or_dash(std::to_string(row.flat.network_messages)), row.shaped.network_messages);
 }
 
 Status write_json(const std::vector<Row>& rows, const std::string& file) {
@@ -90,7 +93,8 @@ Status write_plots(const std::vector<Row>& rows, const std::string& folder) {
     auto& curves =
         plots[fmt::format("{}_{}_{}_{}", row.platform, row.placement, row.collective, row.bytes)];
     const int ranks = row.nodes * row.per_node;
-    curves[row.algorithm + " flat"].emplace_back(ranks, row.flat.seconds * 1e6);
+    if (row.flat.messages > 0)
+      curves[row.algorithm + " flat"].emplace_back(ranks, row.flat.seconds * 1e6);
     curves[row.algorithm + " shaped"].emplace_back(ranks, row.shaped.seconds * 1e6);
   }
   for (const auto& [name, curves] : plots) {

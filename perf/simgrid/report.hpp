@@ -14,7 +14,7 @@ struct Row {
   int nodes = 0, per_node = 0;
   std::string placement, collective, algorithm;
   int64_t bytes = 0;
-  Outcome flat, shaped;
+  Outcome flat, shaped;  // flat: of no messages where the algorithm is of two levels
 };
 
 std::string row_text(const Row& row);  // one line

@@ -40,9 +40,10 @@ int run() {
   std::vector<double> most(here.size());
   world.allreduce(here, most, SGLCOLL_MAX);
   if (world.rank() == 0)
-    std::printf("%6d ranks: init %8.1f ms, first alltoall %8.2f ms; memory of a rank: %8.0f KiB "
-                "after init, %8.0f KiB more after it\n",
-                world.size(), most[0], most[1], most[2], most[3]);
+    std::printf(
+        "%6d ranks: init %8.1f ms, first alltoall %8.2f ms; memory of a rank: %8.0f KiB "
+        "after init, %8.0f KiB more after it\n",
+        world.size(), most[0], most[1], most[2], most[3]);
   world.barrier();
   return 0;
 }

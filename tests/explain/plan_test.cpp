@@ -4,9 +4,9 @@
 #include "plan/json_report.hpp"
 #include "plan/plan_options.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 namespace sgl::plan {
 namespace {
@@ -143,8 +143,8 @@ TEST(Plan, EveryOtherBuilderIsNamedWithItsReason) {
   const PlanReport report = report_of(options);
   EXPECT_EQ(report.algorithm, "pairwise");
   EXPECT_EQ(report.why, "the operation does not commute");
-  const auto builders = std::ranges::count(all_builders(), Collective::reduce_scatter_block,
-                                           &Builder::collective);
+  const auto builders =
+      std::ranges::count(all_builders(), Collective::reduce_scatter_block, &Builder::collective);
   ASSERT_EQ(std::ssize(report.alternatives), builders - 1);
   for (const Alternative& other : report.alternatives) {
     EXPECT_EQ(other.fits, other.algorithm == "direct");

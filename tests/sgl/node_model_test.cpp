@@ -52,6 +52,7 @@ TEST(NodeModel, TheBuiltInOneHasAllPoints) {
         for (size_t column = 0; column < TimeGrid::kColumns; ++column)
           EXPECT_EQ(grid.point(row, column) > 0, TimeGrid::has_point(row, column));
   EXPECT_GT(model.copy.ns(8, 8), 0);
+  EXPECT_GE(model.copy_exchange.ns(8, 8), model.copy.ns(8, 8));
 }
 
 }  // namespace

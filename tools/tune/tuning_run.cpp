@@ -121,8 +121,8 @@ Status measure_ways(const Runner& runner, const RunOptions& options, NodeModel* 
   return {};
 }
 
-// What a collective takes more that also copies a rank's own block; at least what copies take that
-// follow each other.
+// Copies that follow each other, and what an exchange takes more that also copies a rank's own
+// block, which is no less.
 Status measure_copies(const Runner& runner, NodeModel* model) {
   const std::vector<Point> points = grid_points(1, 0);
   std::vector<Case> copies, collectives;
@@ -137,8 +137,10 @@ Status measure_copies(const Runner& runner, NodeModel* model) {
   const TimeGrid& exchange = model->grid(NodeWay::message, NodeTraffic::exchange);
   for (size_t i = 0; i < points.size(); ++i) {
     const Point& point = points[i];
-    model->copy.point(point.row, point.column) = std::max(
-        alone.value()[i], within.value()[i] - exchange.point(point.row, point.column));
+    const double copied = alone.value()[i];
+    model->copy.point(point.row, point.column) = copied;
+    model->copy_exchange.point(point.row, point.column) =
+        std::max(copied, within.value()[i] - exchange.point(point.row, point.column));
   }
   return {};
 }
@@ -235,9 +237,13 @@ Status choose_rest(const Runner& runner, const RunOptions& options, NodeModel* m
   options.tell("crossovers");
   NodeChoices& choices = model->choices;
   const NodeChoices usual;
-  Result<int64_t> apart = crossover(
-      runner, {"alltoall", 2, {64 * KiB, 128 * KiB, 256 * KiB, 512 * KiB, 1 * MiB},
-               {"SGLCOLL_SHM_PATH=staged"}, {"SGLCOLL_SHM_PATH=cma"}}, 2 * MiB);
+  Result<int64_t> apart = crossover(runner,
+                                    {"alltoall",
+                                     2,
+                                     {64 * KiB, 128 * KiB, 256 * KiB, 512 * KiB, 1 * MiB},
+                                     {"SGLCOLL_SHM_PATH=staged"},
+                                     {"SGLCOLL_SHM_PATH=cma"}},
+                                    2 * MiB);
   if (!apart.ok()) return std::move(apart.status());
   choices.read_apart_bytes = apart.value();
   // Sent inside the first message, or offered and asked for.
