@@ -63,6 +63,7 @@ Signature block_signature(const BlocksArgument& blocks, int block) {
 
 std::vector<Signature> block_signatures(const BlocksArgument& blocks, int size) {
   std::vector<Signature> signatures;
+  signatures.reserve(static_cast<size_t>(size));
   for (int i = 0; i < size; ++i) signatures.push_back(block_signature(blocks, i));
   return signatures;
 }
