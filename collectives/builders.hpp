@@ -54,7 +54,6 @@ Builder barrier_direct();
 Builder barrier_dissemination();
 
 Builder allgather_two_level(Collective collective);
-Builder reduce_scatter_two_level(Collective collective);
 Builder allreduce_two_level();
 Builder barrier_two_level();
 
