@@ -42,20 +42,6 @@ double runs_in(const View& view) {
   return std::max(1.0, share * static_cast<double>(view.layout->run_count()));
 }
 
-bool is_rooted(Collective collective) {
-  switch (collective) {
-    case Collective::bcast:
-    case Collective::reduce:
-    case Collective::gather:
-    case Collective::gatherv:
-    case Collective::scatter:
-    case Collective::scatterv:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // A block that is repeated at a distance is regular, and so is a row of such blocks.
 double irregular_runs_in(const View& view) {
   const LayoutNode* node = &view.layout->node();

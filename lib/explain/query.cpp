@@ -1,23 +1,6 @@
 #include "explain/query.hpp"
 
 namespace sgl {
-namespace {
-
-bool only_root_is_in_place(Collective collective) {
-  switch (collective) {
-    case Collective::reduce:
-    case Collective::gather:
-    case Collective::gatherv:
-    case Collective::scatter:
-    case Collective::scatterv:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
 // half_trip_ns and reduce_byte_ns of the device are assumed, as all of CostModel::device().
 TimeModel TimeModel::device() {
   return {.name = "device",
@@ -38,7 +21,10 @@ TimeModel TimeModel::of_node(const NodeModel& model) {
 Problem problem_of_peer(const Problem& problem, int peer) {
   Problem theirs = problem;
   theirs.rank = peer;
-  if (only_root_is_in_place(problem.collective) && peer != problem.rank) theirs.in_place = false;
+  // In place is the root's alone; a bcast has but one buffer.
+  if (is_rooted(problem.collective) && problem.collective != Collective::bcast &&
+      peer != problem.rank)
+    theirs.in_place = false;
   return theirs;
 }
 

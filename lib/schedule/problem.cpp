@@ -22,6 +22,20 @@ bool is_alltoall(Collective collective) {
          collective == Collective::alltoallw;
 }
 
+bool is_rooted(Collective collective) {
+  switch (collective) {
+    case Collective::bcast:
+    case Collective::reduce:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool counts_are_private(Collective collective) {
   switch (collective) {
     case Collective::gatherv:

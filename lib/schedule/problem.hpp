@@ -36,6 +36,7 @@ enum class Collective : uint8_t {
 inline constexpr int kCollectiveCount = 15;
 const char* collective_name(Collective collective);
 bool is_alltoall(Collective collective);  // with its v and w forms
+bool is_rooted(Collective collective);
 // A rank knows its own counts only, so no other rank's schedule can be made here: the root of
 // a gatherv or scatterv knows all blocks, each rank of an alltoallv or alltoallw its own.
 bool counts_are_private(Collective collective);

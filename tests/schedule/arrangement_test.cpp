@@ -98,10 +98,10 @@ std::string builder_name(const testing::TestParamInfo<int>& info) {
 INSTANTIATE_TEST_SUITE_P(EveryBuilder, Arranged,
                          testing::Range(0, static_cast<int>(all_builders().size())), builder_name);
 
-// Messages that go from one package to another, of all ranks' schedules.
-int crossings(const std::vector<RankPath>& paths, const Builder& builder, Problem problem,
-              const Arrangement& arrangement) {
-  std::set<std::pair<int, int>> edges;
+// Calls visit(rank, step) for each send of all ranks' schedules.
+template <class Visit>
+void for_each_send(const Builder& builder, Problem problem, const Arrangement& arrangement,
+                   Visit visit) {
   for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
     arrangement.apply(&problem);
     const Schedule schedule = builder.build(problem);
@@ -110,10 +110,18 @@ int crossings(const std::vector<RankPath>& paths, const Builder& builder, Proble
       round.reset(number);
       schedule.generate(round);
       for (const Step& step : round.steps())
-        if (step.kind == StepKind::send && step.slice.length > 0)
-          edges.emplace(problem.rank, step.peer);
+        if (step.kind == StepKind::send) visit(problem.rank, step);
     }
   }
+}
+
+// Messages that go from one package to another, of all ranks' schedules.
+int crossings(const std::vector<RankPath>& paths, const Builder& builder, const Problem& problem,
+              const Arrangement& arrangement) {
+  std::set<std::pair<int, int>> edges;
+  for_each_send(builder, problem, arrangement, [&](int rank, const Step& step) {
+    if (step.slice.length > 0) edges.emplace(rank, step.peer);
+  });
   return static_cast<int>(std::ranges::count_if(edges, [&](const auto& edge) {
     const RankPath& from = paths[static_cast<size_t>(edge.first)];
     const RankPath& to = paths[static_cast<size_t>(edge.second)];
@@ -175,22 +183,12 @@ Crossing between_nodes(Collective collective, const char* name, int nodes, int p
   problem.grain = 4;
   const Builder& builder = *find_builder(collective, name);
   Crossing crossing;
-  for (problem.rank = 0; problem.rank < problem.size; ++problem.rank) {
-    arrangement.apply(&problem);
-    const Schedule schedule = builder.build(problem);
-    Round round;
-    for (int64_t number = 0; number < schedule.rounds; ++number) {
-      round.reset(number);
-      schedule.generate(round);
-      for (const Step& step : round.steps()) {
-        const bool travels = step.slice.length > 0 || is_signal(step.slice);
-        if (step.kind != StepKind::send || !travels) continue;
-        if (problem.rank / per_node == step.peer / per_node) continue;
-        ++crossing.messages;
-        crossing.bytes += step.slice.length;
-      }
-    }
-  }
+  for_each_send(builder, problem, arrangement, [&](int rank, const Step& step) {
+    const bool travels = step.slice.length > 0 || is_signal(step.slice);
+    if (!travels || rank / per_node == step.peer / per_node) return;
+    ++crossing.messages;
+    crossing.bytes += step.slice.length;
+  });
   return crossing;
 }
 

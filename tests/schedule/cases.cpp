@@ -99,20 +99,6 @@ bool is_reduction(Collective collective) {
          collective == Collective::reduce;
 }
 
-bool is_rooted(Collective collective) {
-  switch (collective) {
-    case Collective::reduce:
-    case Collective::bcast:
-    case Collective::gather:
-    case Collective::gatherv:
-    case Collective::scatter:
-    case Collective::scatterv:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool has_pair_blocks(Collective collective) {
   return collective == Collective::alltoallv || collective == Collective::alltoallw;
 }

@@ -31,7 +31,6 @@ struct Case {
 };
 
 bool is_reduction(Collective collective);
-bool is_rooted(Collective collective);
 bool has_pair_blocks(Collective collective);       // alltoallv and alltoallw
 bool has_irregular_blocks(Collective collective);  // the v forms and reduce_scatter
 
