@@ -221,6 +221,12 @@ class Part {
   std::optional<Image> send_, recv_;
 };
 
+// An MPI's error text has several lines; a result has one.
+std::string on_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 int run(uint64_t seed, int64_t first, int64_t last, const std::string& prefix) {
   std::unique_ptr<Backend> backend = make_backend();
   std::ofstream results(prefix + "." + std::to_string(backend->rank()));
@@ -228,7 +234,7 @@ int run(uint64_t seed, int64_t first, int64_t last, const std::string& prefix) {
     Draw draw = make_draw(seed, index, backend->size());
     results << index << " start " << describe(draw) << std::endl;
     std::string failure = Part(draw, backend->rank()).run(*backend);
-    results << index << (failure.empty() ? " right" : " wrong " + failure) << std::endl;
+    results << index << (failure.empty() ? " right" : " wrong " + on_one_line(failure)) << std::endl;
   }
   return results ? 0 : 1;
 }
