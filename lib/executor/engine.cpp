@@ -140,7 +140,8 @@ void Engine::resume_eager() {
 
 void Engine::on_complete(uint64_t token, Status status) {
   if (Operation* operation = operations_.at(token))
-    operation->on_complete(OperationTable::edge_of(token), std::move(status));
+    operation->on_complete(OperationTable::edge_of(token), OperationTable::place_of(token),
+                           std::move(status));
 }
 
 // ---- Posted sends

@@ -77,8 +77,7 @@ enum class EdgePhase : uint8_t {
 struct Stream {
   int64_t posted = 0;     // pieces of which all batches are posted
   bool compiled = false;  // the batches of the next one
-  int64_t batches_posted = 0, batches_done = 0;
-  int64_t last_batch[2] = {};  // with which the piece in that place has landed
+  int in_flight[2] = {};  // batches into each place: over several rails they end in any order
 };
 
 // One edge's progress. Early arrivals are kept here until the step starts.
@@ -148,7 +147,8 @@ class Operation {
 
   // Called by the engine.
   void deliver(int peer, const MessageHeader& header, std::span<const std::byte> payload);
-  void on_complete(int edge, Status status);
+  // place: as post_next() was given it.
+  void on_complete(int edge, int place, Status status);
   // Posts the batch of `wrs` requests whose receives the peer has granted. Failed: it can
   // not be, and the operation has failed.
   Post post_granted(int world_rank, uint32_t tag, uint32_t wrs);
@@ -241,7 +241,7 @@ class Operation {
   bool try_map(int edge);
   void begin_read(int edge, Path path);
   void compile(int edge, Path path);
-  Post post_next(int edge, const View& local);
+  Post post_next(int edge, const View& local, int place = 0);
   bool post_batches(int edge);
   void count_batch(int edge);
   void begin_ask(int edge, MessageKind kind);
@@ -269,6 +269,7 @@ class Operation {
   bool worth_streaming(const Edge& edge) const;
   int64_t element_bytes() const;  // of a reduction, else 1
   int64_t piece_bytes() const;
+  int64_t landed_pieces(const Stream& stream, int64_t reduced) const;
   bool reduces_fragments(const Edge& edge) const;
   void reduce_fragment(int edge, std::span<const std::byte> payload);
   View piece_place(int edge, int64_t piece, int64_t bytes) const;

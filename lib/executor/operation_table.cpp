@@ -7,12 +7,16 @@
 namespace sgl {
 namespace {
 
-// Of a token, from the low bits: edge, slot, generation.
-constexpr int kEdgeBits = 28;
+// Of a token, from the low bits: place, edge, slot, generation.
+constexpr int kPlaceBits = 1;
+constexpr int kEdgeBits = 27;
 constexpr int kSlotBits = 20;
+constexpr int kSlotShift = kPlaceBits + kEdgeBits;
+constexpr int kGenerationShift = kSlotShift + kSlotBits;
+constexpr uint64_t kPlaceMask = (uint64_t{1} << kPlaceBits) - 1;
 constexpr uint64_t kEdgeMask = (uint64_t{1} << kEdgeBits) - 1;
 constexpr uint64_t kSlotMask = (uint64_t{1} << kSlotBits) - 1;
-constexpr uint64_t kGenerationMask = (uint64_t{1} << (64 - kEdgeBits - kSlotBits)) - 1;
+constexpr uint64_t kGenerationMask = (uint64_t{1} << (64 - kGenerationShift)) - 1;
 
 int64_t kept_bytes(const MessageHeader& header) {
   return static_cast<int64_t>(sizeof header) + header.bytes;
@@ -59,20 +63,26 @@ Operation* OperationTable::find(uint32_t context, uint32_t sequence) const {
   return operation;
 }
 
-uint64_t OperationTable::token(const Operation& operation, int edge) {
+uint64_t OperationTable::token(const Operation& operation, int edge, int place) {
   const TableEntry& entry = operation.table_entry;
-  return (entry.generation & kGenerationMask) << (kEdgeBits + kSlotBits) |
-         (entry.slot & kSlotMask) << kEdgeBits | (static_cast<uint64_t>(edge) & kEdgeMask);
+  return (entry.generation & kGenerationMask) << kGenerationShift |
+         (entry.slot & kSlotMask) << kSlotShift |
+         (static_cast<uint64_t>(edge) & kEdgeMask) << kPlaceBits |
+         (static_cast<uint64_t>(place) & kPlaceMask);
 }
 
 int OperationTable::edge_of(uint64_t token) {
-  return static_cast<int>(token & kEdgeMask);
+  return static_cast<int>(token >> kPlaceBits & kEdgeMask);
+}
+
+int OperationTable::place_of(uint64_t token) {
+  return static_cast<int>(token & kPlaceMask);
 }
 
 Operation* OperationTable::at(uint64_t token) const {
-  auto slot = static_cast<size_t>(token >> kEdgeBits & kSlotMask);
+  auto slot = static_cast<size_t>(token >> kSlotShift & kSlotMask);
   if (slot >= slots_.size() || !slots_[slot]) return nullptr;
-  bool same_run = (generations_[slot] & kGenerationMask) == token >> (kEdgeBits + kSlotBits);
+  bool same_run = (generations_[slot] & kGenerationMask) == token >> kGenerationShift;
   return same_run ? slots_[slot] : nullptr;
 }
 

@@ -31,10 +31,11 @@ class OperationTable {
   void remove(Operation& operation);
   Operation* find(uint32_t context, uint32_t sequence) const;
 
-  // A posted batch's token names the run of an operation and its edge. at() is null
-  // once that run is over.
-  static uint64_t token(const Operation& operation, int edge);
+  // A posted batch's token names the run of an operation, its edge, and the place 0 or 1 that
+  // a stream reads to. at() is null once that run is over.
+  static uint64_t token(const Operation& operation, int edge, int place = 0);
   static int edge_of(uint64_t token);
+  static int place_of(uint64_t token);
   Operation* at(uint64_t token) const;
 
   // The order changes when one is removed: the last takes its place.

@@ -174,11 +174,11 @@ void Operation::compile(int edge, Path path) {
 }
 
 // Failed: the operation has failed.
-Post Operation::post_next(int edge, const View& local) {
+Post Operation::post_next(int edge, const View& local, int place) {
   EdgeState& state = edges_[edge];
   ++state.in_flight;  // before posting: the completion may come at once
   Post posted = transport(edge).post(world_peer(edge), state.next->batch, local, state.offer.memory,
-                                     OperationTable::token(*this, edge));
+                                     OperationTable::token(*this, edge, place));
   if (posted == Post::done) {
     engine_.counters().bytes_direct +=
         static_cast<uint64_t>(state.next->batch.bytes - state.next->packed_bytes);
@@ -219,10 +219,10 @@ void Operation::count_batch(int edge) {
   counters.segments += batch.local.size() + batch.remote.size();
 }
 
-void Operation::on_complete(int edge, Status status) {
+void Operation::on_complete(int edge, int place, Status status) {
   EdgeState& state = edges_[edge];
   --state.in_flight;
-  ++state.stream.batches_done;
+  if (state.phase == EdgePhase::streaming) --state.stream.in_flight[place];
   if (!status_.ok()) return finish_failed();
   if (!status.ok()) return fail_edge(edge, std::move(status));
   if (state.phase == EdgePhase::streaming) try_reduce(plan_->edges[edge].step);

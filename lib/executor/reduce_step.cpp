@@ -71,10 +71,8 @@ int64_t Operation::readable_bytes(const PlanStep& step) const {
   for (int i = 0; i < step.edge_count; ++i) {
     const EdgeState& state = edges_[step.first_edge + i];
     if (state.phase == EdgePhase::streaming) {
-      int64_t pieces = state.stream.posted;
-      while (pieces > 0 && state.stream.last_batch[(pieces - 1) % 2] > state.stream.batches_done)
-        --pieces;
-      readable = std::min(readable, pieces * piece_bytes());
+      const int64_t reduced = reduced_[plan_->edges[step.first_edge + i].step];
+      readable = std::min(readable, landed_pieces(state.stream, reduced) * piece_bytes());
     } else if (state.phase != EdgePhase::available) {
       return -1;
     }
@@ -124,6 +122,13 @@ void Operation::reduce_fragment(int edge, std::span<const std::byte> payload) {
   state.in_place = {start - state.moved, &packed_[edge], 0, planned.slice.length};
   reduce_part(plan_->steps[planned.step], state.moved, bytes);
   reduced_[planned.step] += bytes;
+}
+
+// Pieces from the start of the operand on; those that have been reduced are among them.
+int64_t Operation::landed_pieces(const Stream& stream, int64_t reduced) const {
+  int64_t landed = reduced / piece_bytes();
+  while (landed < stream.posted && stream.in_flight[landed % 2] == 0) ++landed;
+  return landed;
 }
 
 bool Operation::worth_streaming(const Edge& edge) const {
@@ -176,12 +181,16 @@ bool Operation::stream(int edge) {
                      transfer_rules(limits));
       state.stream.compiled = true;
     }
+    const auto place_number = static_cast<int>(state.stream.posted % 2);
     while (state.has_next(transfer)) {
-      if (Post posted = post_next(edge, place); posted != Post::done) return posted == Post::failed;
-      ++state.stream.batches_posted;
+      ++state.stream.in_flight[place_number];  // before posting: it may be done at once
+      const Post posted = post_next(edge, place, place_number);
+      if (posted == Post::done) continue;
+      --state.stream.in_flight[place_number];
+      return posted == Post::failed;
     }
     state.stream.compiled = false;
-    state.stream.last_batch[state.stream.posted++ % 2] = state.stream.batches_posted;
+    ++state.stream.posted;
   }
 }
 

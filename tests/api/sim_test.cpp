@@ -77,6 +77,25 @@ TEST_P(OnSimRanks, MoreOperationsThanQueuesHold) {
 INSTANTIATE_TEST_SUITE_P(Ranks, OnSimRanks, testing::ValuesIn(kThreadCounts),
                          [](const auto& ranks) { return "Of" + std::to_string(ranks.param); });
 
+// Operands that are read in several pieces, whose batches end in any order.
+TEST_F(OnSim, TwoRailsReduceLongOperands) {
+  constexpr int64_t kValues = 400'000;
+  setenv("SGLCOLL_RAILS", "2", 1);
+  for (int size : {2, 3})
+    for_every_builder(size, [&](const NamedCheck& named) {
+      if (std::string_view(named.collective).find("reduce") == std::string_view::npos) return;
+      on_threads(size, [&](sglcoll_comm world) {
+        std::vector<TypeCase> types = int32_types();
+        for (const TypeCase& type : std::span(types).first(2)) {
+          SCOPED_TRACE(type.name);
+          ASSERT_OK(named.check(world, type, kValues / type.values));
+        }
+        free_types(types);
+      });
+    });
+  unsetenv("SGLCOLL_RAILS");
+}
+
 // ---- Shapes: which one is taken shows in who posts, and who copies
 
 struct Shape {
