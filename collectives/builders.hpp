@@ -54,6 +54,7 @@ Builder barrier_direct();
 Builder barrier_dissemination();
 
 Builder allgather_two_level(Collective collective);
+Builder reduce_scatter_two_level(Collective collective);
 Builder allreduce_two_level();
 Builder barrier_two_level();
 

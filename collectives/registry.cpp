@@ -25,11 +25,13 @@ std::span<const Builder> all_builders() {
       reduce_scatter_ring(Collective::reduce_scatter_block),
       reduce_scatter_recursive_halving(Collective::reduce_scatter_block),
       reduce_scatter_pairwise(Collective::reduce_scatter_block),
+      reduce_scatter_two_level(Collective::reduce_scatter_block),
 
       reduce_scatter_direct(Collective::reduce_scatter),
       reduce_scatter_ring(Collective::reduce_scatter),
       reduce_scatter_recursive_halving(Collective::reduce_scatter),
       reduce_scatter_pairwise(Collective::reduce_scatter),
+      reduce_scatter_two_level(Collective::reduce_scatter),
 
       allreduce_direct(),
       allreduce_direct_whole(),

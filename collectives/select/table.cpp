@@ -67,6 +67,9 @@ Choice network_allgather(const Problem& problem) {
 
 Choice network_reduce_scatter(const Problem& problem) {
   if (!problem.commutative) return {"pairwise", "the operation does not commute"};
+  if (problem.nodes && problem.nodes->consecutive &&
+      problem.blocks.total() < kReduceScatterLongBytes)
+    return {"two_level", "less than 512 KiB in all and nodes of several ranks"};
   if (problem.size > kRingRanks)
     return {"recursive_halving", "more than 4096 ranks, whose rounds a pairwise plan would have"};
   if (problem.blocks.total() < kReduceScatterLongBytes)

@@ -156,7 +156,8 @@ TEST(Table, OverNodesOfSeveralRanks) {
     return problem;
   };
   const std::vector<int> pairs{0, 0, 1, 1, 2, 2}, dealt{0, 1, 2, 0, 1, 2}, alone{0, 1, 2, 3};
-  for (Collective collective : {Collective::allgather, Collective::allgatherv}) {
+  for (Collective collective : {Collective::allgather, Collective::allgatherv,
+                                Collective::reduce_scatter, Collective::reduce_scatter_block}) {
     EXPECT_EQ(choice(on_nodes(collective, pairs, 8), false), "two_level");
     EXPECT_NE(choice(on_nodes(collective, dealt, 8), false), "two_level");
     EXPECT_NE(choice(on_nodes(collective, alone, 8), false), "two_level");

@@ -201,6 +201,7 @@ TEST(Arrangement, TwoLevelsSendLessBetweenNodes) {
   };
   const Rivals all[] = {
       {Collective::allgather, {"ring", "bruck", "recursive_doubling", "neighbor_exchange"}},
+      {Collective::reduce_scatter_block, {"ring", "recursive_halving", "pairwise"}},
       {Collective::allreduce, {"recursive_doubling", "rabenseifner", "ring"}},
       {Collective::barrier, {"dissemination"}},
   };
