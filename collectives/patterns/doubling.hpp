@@ -14,10 +14,10 @@ namespace sgl {
 
 // Of a positive number. O(1).
 inline int floor_log2(int value) {
-  return std::bit_width(static_cast<unsigned>(value)) - 1;
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(value))) - 1;
 }
 inline int ceil_log2(int value) {
-  return std::bit_width(static_cast<unsigned>(value) - 1);
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(value) - 1));
 }
 inline bool is_power_of_two(int value) {
   return std::has_single_bit(static_cast<unsigned>(value));

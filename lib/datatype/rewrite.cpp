@@ -10,7 +10,7 @@ namespace {
 
 // Fewer equal runs within a longer seq stay runs: a seq of blocks of irregular lengths
 // is then mostly runs, which are quick to walk.
-constexpr size_t kMinGroupedRuns = 4;
+constexpr size_t kMinGroupedRuns = 16;
 
 // `count` copies, `stride` apart, of a run of `length` bytes or, when that is 0,
 // of `shape`, whose first payload byte is at 0. A part of a seq before it

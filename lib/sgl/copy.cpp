@@ -32,6 +32,9 @@ struct Packing {
                      int64_t count, int64_t length) {
     run_kernels(length).move(packed, packed_stride, memory, stride, count, length);
   }
+  static void list(std::byte* memory, std::byte* packed, const RunList& list) {
+    copy_kernels().pack_list(packed, memory, list);
+  }
   static void patterns(const BytePattern& pattern, std::byte* memory, std::byte* packed,
                        int64_t count) {
     pack_patterns(pattern, packed, memory, count);
@@ -52,6 +55,9 @@ struct Unpacking {
   static void spread(std::byte* memory, int64_t stride, std::byte* packed, int64_t packed_stride,
                      int64_t count, int64_t length) {
     run_kernels(length).move(memory, stride, packed, packed_stride, count, length);
+  }
+  static void list(std::byte* memory, std::byte* packed, const RunList& list) {
+    copy_kernels().unpack_list(memory, packed, list);
   }
   static void patterns(const BytePattern& pattern, std::byte* memory, std::byte* packed,
                        int64_t count) {
@@ -135,14 +141,19 @@ void move_parts(const LayoutNode& seq, int64_t first, int64_t count, std::byte* 
                 std::byte* packed) {
   const int64_t* starts = seq.payload_starts.data();
   const int64_t* runs = seq.run_offsets.data();
-  const int64_t last = child_count(seq) - 1;
-  for (int64_t i = first; i < first + count; ++i) {
-    std::byte* target = packed + (starts[i] - starts[first]);
-    if (runs[i] >= kEndNoRun) {
-      Direction::run(memory + runs[i], target, (i < last ? starts[i + 1] : seq.size) - starts[i]);
-    } else {
-      move_node<Direction>(child_of(seq, i), memory, target);
+  const int64_t parts = child_count(seq), end = first + count;
+  std::byte* const payload = packed - starts[first];
+  for (int64_t i = first; i < end;) {
+    if (runs[i] < kEndNoRun) {
+      move_node<Direction>(child_of(seq, i), memory, payload + starts[i]);
+      ++i;
+      continue;
     }
+    int64_t next = seq.children.empty() ? end : i + 1;
+    while (next < end && runs[next] >= kEndNoRun) ++next;
+    Direction::list(memory, payload,
+                    {runs + i, starts + i, next - i, next < parts ? starts[next] : seq.size});
+    i = next;
   }
 }
 

@@ -37,6 +37,16 @@ struct RunKernels {
   MoveKernel move;
 };
 
+// Runs of any lengths: run i is at offsets[i] in memory and at starts[i] of the packed ones, and
+// ends where the next begins there, the last at `end`.
+struct RunList {
+  const int64_t* offsets;
+  const int64_t* starts;
+  int64_t count;  // at least 1
+  int64_t end;
+};
+using ListKernel = void (*)(std::byte* to, const std::byte* from, const RunList& list);
+
 enum class RunClass : uint8_t {
   exactly_1,
   exactly_2,
@@ -73,20 +83,26 @@ inline RunClass run_class(int64_t length) {
   return length < kLongRunBytes ? RunClass::vectors : RunClass::long_run;
 }
 
-// Indexed by RunClass. Only for an available instruction set.
-const RunKernels* copy_kernels_for(Isa isa);
-// The kernels for runs of `length` bytes, for this processor.
+struct CopyKernels {
+  const RunKernels* by_class;  // indexed by RunClass
+  ListKernel pack_list, unpack_list;
+};
+
+// Only for an available instruction set.
+const CopyKernels& copy_kernels_for(Isa isa);
+// Those for this processor, and of them the ones for runs of `length` bytes.
+const CopyKernels& copy_kernels();
 const RunKernels& run_kernels(int64_t length);
 
 namespace copy_baseline {
-const RunKernels* kernels();  // indexed by RunClass
+const CopyKernels& kernels();
 }
 #if defined(__x86_64__)
 namespace copy_avx2 {
-const RunKernels* kernels();  // indexed by RunClass
+const CopyKernels& kernels();
 }
 namespace copy_avx512 {
-const RunKernels* kernels();  // indexed by RunClass
+const CopyKernels& kernels();
 }
 #endif
 

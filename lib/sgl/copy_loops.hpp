@@ -41,50 +41,83 @@ struct Piece<8> {
   using Type = uint64_t;
 };
 
-// kBytes, a power of two, in as few moves as the instruction set allows.
+// kBytes, a power of two, in registers. All is loaded before any of it is stored: a load behind
+// a store to an address with the same low 12 bits would wait for it.
 template <int64_t kBytes>
-[[gnu::always_inline]] inline void move_bytes(std::byte* to, const std::byte* from) {
-  if constexpr (kBytes <= kVectorBytes) {
-    typename Piece<kBytes>::Type piece;
-    __builtin_memcpy(&piece, from, kBytes);
-    __builtin_memcpy(to, &piece, kBytes);
-  } else {
-    move_bytes<kBytes / 2>(to, from);
-    move_bytes<kBytes / 2>(to + kBytes / 2, from + kBytes / 2);
+struct Held {
+  static constexpr int64_t piece_bytes = kBytes < kVectorBytes ? kBytes : kVectorBytes;
+  static constexpr int64_t pieces = kBytes / piece_bytes;
+  typename Piece<piece_bytes>::Type piece[pieces];
+
+  [[gnu::always_inline]] void load(const std::byte* from) {
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < pieces; ++i)
+      __builtin_memcpy(&piece[i], from + i * piece_bytes, piece_bytes);
   }
-}
+  [[gnu::always_inline]] void store(std::byte* to) const {
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < pieces; ++i)
+      __builtin_memcpy(to + i * piece_bytes, &piece[i], piece_bytes);
+  }
+};
+
+// What registers hold of several runs without spilling.
+constexpr int64_t kMostHeldBytes = 8 * kVectorBytes;
 
 // ---- One run, by class ----
 
+// held_bytes: room that a run needs in registers; 0: it is moved piece by piece.
 template <int64_t kBytes>
 struct Exactly {
   static constexpr int64_t fixed_bytes = kBytes;
-  static void move(std::byte* to, const std::byte* from, int64_t) { move_bytes<kBytes>(to, from); }
+  static constexpr int64_t held_bytes = kBytes;
+  Held<kBytes> held;
+  [[gnu::always_inline]] void load(const std::byte* from, int64_t) { held.load(from); }
+  [[gnu::always_inline]] void store(std::byte* to, int64_t) const { held.store(to); }
 };
 
 // kBytes / 2 to kBytes: a move from each end.
 template <int64_t kBytes>
 struct UpTo {
   static constexpr int64_t fixed_bytes = 0;
-  static void move(std::byte* to, const std::byte* from, int64_t length) {
-    constexpr int64_t half = kBytes / 2;
-    move_bytes<half>(to, from);
-    move_bytes<half>(to + length - half, from + length - half);
+  static constexpr int64_t held_bytes = kBytes;
+  static constexpr int64_t half = kBytes / 2;
+  Held<half> head, tail;
+  [[gnu::always_inline]] void load(const std::byte* from, int64_t length) {
+    head.load(from);
+    tail.load(from + length - half);
+  }
+  [[gnu::always_inline]] void store(std::byte* to, int64_t length) const {
+    head.store(to);
+    tail.store(to + length - half);
   }
 };
 
 // More than 64 bytes.
 struct Vectors {
   static constexpr int64_t fixed_bytes = 0;
-  static void move(std::byte* to, const std::byte* from, int64_t length) {
-    // The last move, which may overlap the one before, reaches the end.
-    for (int64_t i = 0; i < length - 64; i += 64) move_bytes<64>(to + i, from + i);
-    move_bytes<64>(to + length - 64, from + length - 64);
+  static constexpr int64_t held_bytes = 0;
+  [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, int64_t length) {
+    constexpr int64_t at_once = kMostHeldBytes / 2;
+    for (; length > at_once; to += at_once, from += at_once, length -= at_once)
+      move_held<at_once>(to, from);
+    for (; length > 64; to += 64, from += 64, length -= 64) move_held<64>(to, from);
+    // It may overlap what came before.
+    move_held<64>(to + length - 64, from + length - 64);
+  }
+
+ private:
+  template <int64_t kBytes>
+  [[gnu::always_inline]] static void move_held(std::byte* to, const std::byte* from) {
+    Held<kBytes> held;
+    held.load(from);
+    held.store(to);
   }
 };
 
 struct LongRun {
   static constexpr int64_t fixed_bytes = 0;
+  static constexpr int64_t held_bytes = 0;
   static void move(std::byte* to, const std::byte* from, int64_t length) {
     __builtin_memcpy(to, from, static_cast<size_t>(length));
   }
@@ -111,21 +144,43 @@ void unpack_near(std::byte*, const std::byte*, const RunGrid&) {}
 
 // ---- Many runs ----
 
-// Four runs a turn, so that no address waits for the one before.
+// Runs that are loaded together.
+template <class Run>
+constexpr int64_t kTogether = Run::held_bytes == 0
+                                  ? 1
+                                  : (4 * Run::held_bytes <= kMostHeldBytes
+                                         ? 4
+                                         : (2 * Run::held_bytes <= kMostHeldBytes ? 2 : 1));
+
+// kCount runs, run i between to_of(i) and from_of(i).
+template <class Run, int64_t kCount, class To, class From>
+[[gnu::always_inline]] inline void move_together(To to_of, From from_of, int64_t length) {
+  if constexpr (Run::held_bytes > 0) {
+    Run runs[kCount];
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kCount; ++i) runs[i].load(from_of(i), length);
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kCount; ++i) runs[i].store(to_of(i), length);
+  } else {
+    for (int64_t i = 0; i < kCount; ++i) Run::move(to_of(i), from_of(i), length);
+  }
+}
+
+// Several runs a turn, so that no address waits for the one before.
 template <class Run>
 [[gnu::always_inline]] inline void move_row(std::byte* to, int64_t to_stride, const std::byte* from,
                                             int64_t from_stride, int64_t count, int64_t length) {
+  constexpr int64_t together = kTogether<Run>;
+  const auto to_of = [&](int64_t i) { return to + i * to_stride; };
+  const auto from_of = [&](int64_t i) { return from + i * from_stride; };
   int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    Run::move(to, from, length);
-    Run::move(to + to_stride, from + from_stride, length);
-    Run::move(to + 2 * to_stride, from + 2 * from_stride, length);
-    Run::move(to + 3 * to_stride, from + 3 * from_stride, length);
-    to += 4 * to_stride;
-    from += 4 * from_stride;
+  for (; i + together <= count; i += together) {
+    move_together<Run, together>(to_of, from_of, length);
+    to += together * to_stride;
+    from += together * from_stride;
   }
   for (; i < count; ++i) {
-    Run::move(to, from, length);
+    move_together<Run, 1>(to_of, from_of, length);
     to += to_stride;
     from += from_stride;
   }
@@ -161,37 +216,107 @@ template <class Run>
 void pack_indexed(std::byte* to, const std::byte* from, const int64_t* displacements, int64_t count,
                   int64_t run_length) {
   const int64_t length = bytes_of<Run>(run_length);
+  constexpr int64_t together = kTogether<Run>;
+  const auto to_of = [&](int64_t i) { return to + i * length; };
+  const auto from_of = [&](int64_t i) { return from + displacements[i]; };
   int64_t i = 0;
-  // Four addresses before the stores, which the compiler must take for changes of the others.
-  for (; i + 4 <= count; i += 4) {
-    const std::byte* const runs[] = {from + displacements[i], from + displacements[i + 1],
-                                     from + displacements[i + 2], from + displacements[i + 3]};
-    for (const std::byte* run : runs) {
-      Run::move(to, run, length);
-      to += length;
-    }
+  for (; i + together <= count; i += together) {
+    move_together<Run, together>(to_of, from_of, length);
+    to += together * length;
+    displacements += together;
   }
-  for (; i < count; ++i) {
-    Run::move(to, from + displacements[i], length);
-    to += length;
-  }
+  for (; i < count; ++i, to += length, ++displacements)
+    move_together<Run, 1>(to_of, from_of, length);
 }
 
 template <class Run>
 void unpack_indexed(std::byte* to, const std::byte* from, const int64_t* displacements,
                     int64_t count, int64_t run_length) {
   const int64_t length = bytes_of<Run>(run_length);
-#pragma GCC unroll 4
-  for (int64_t i = 0; i < count; ++i) {
-    Run::move(to + displacements[i], from, length);
-    from += length;
+  constexpr int64_t together = kTogether<Run>;
+  const auto to_of = [&](int64_t i) { return to + displacements[i]; };
+  const auto from_of = [&](int64_t i) { return from + i * length; };
+  int64_t i = 0;
+  for (; i + together <= count; i += together) {
+    move_together<Run, together>(to_of, from_of, length);
+    from += together * length;
+    displacements += together;
   }
+  for (; i < count; ++i, from += length, ++displacements)
+    move_together<Run, 1>(to_of, from_of, length);
 }
 
 template <class Run>
 void move_runs(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride,
                int64_t count, int64_t length) {
   move_row<Run>(to, to_stride, from, from_stride, count, bytes_of<Run>(length));
+}
+
+// ---- Runs of any lengths ----
+
+template <class Run>
+[[gnu::always_inline]] inline void move_held(std::byte* to, const std::byte* from, int64_t length) {
+  Run run;
+  run.load(from, length);
+  run.store(to, length);
+}
+
+#if defined(__AVX512BW__)
+// Whatever the length, the same instructions: lengths that come in any order cannot be predicted.
+[[gnu::always_inline]] inline void move_to_16(std::byte* to, const std::byte* from,
+                                              int64_t length) {
+  const auto bytes = static_cast<__mmask16>((1u << length) - 1);
+  _mm_mask_storeu_epi8(to, bytes, _mm_maskz_loadu_epi8(bytes, from));
+}
+[[gnu::always_inline]] inline void move_to_64(std::byte* to, const std::byte* from,
+                                              int64_t length) {
+  const __mmask64 bytes = ~uint64_t{0} >> (64 - length);
+  _mm512_mask_storeu_epi8(to, bytes, _mm512_maskz_loadu_epi8(bytes, from));
+}
+#else
+[[gnu::always_inline]] inline void move_to_16(std::byte* to, const std::byte* from,
+                                              int64_t length) {
+  if (length > 8) return move_held<UpTo<16>>(to, from, length);
+  if (length > 4) return move_held<UpTo<8>>(to, from, length);
+  if (length > 1) return move_held<UpTo<4>>(to, from, length);
+  *to = *from;
+}
+[[gnu::always_inline]] inline void move_to_64(std::byte* to, const std::byte* from,
+                                              int64_t length) {
+  if (length > 32) return move_held<UpTo<64>>(to, from, length);
+  if (length > 16) return move_held<UpTo<32>>(to, from, length);
+  move_to_16(to, from, length);
+}
+#endif
+
+// kTiny: most runs are of up to 16 bytes, for which a wide move would often cross a cache line.
+template <bool kTiny>
+[[gnu::always_inline]] inline void move_any(std::byte* to, const std::byte* from, int64_t length) {
+  if (kTiny && length <= 16) return move_to_16(to, from, length);
+  if (length <= 64) return move_to_64(to, from, length);
+  if (length < kLongRunBytes) return Vectors::move(to, from, length);
+  LongRun::move(to, from, length);
+}
+
+// Average length up to which most runs are tiny (measured).
+constexpr int64_t kTinyAverageBytes = 12;
+
+template <bool kPack, bool kTiny>
+[[gnu::always_inline]] inline void move_list(std::byte* to, const std::byte* from,
+                                             const RunList& list) {
+  for (int64_t i = 0; i < list.count; ++i) {
+    const int64_t start = list.starts[i];
+    const int64_t next = i + 1 < list.count ? list.starts[i + 1] : list.end;
+    const int64_t place = list.offsets[i];
+    move_any<kTiny>(to + (kPack ? start : place), from + (kPack ? place : start), next - start);
+  }
+}
+
+template <bool kPack>
+void move_list(std::byte* to, const std::byte* from, const RunList& list) {
+  if (list.end - list.starts[0] <= kTinyAverageBytes * list.count)
+    return move_list<kPack, true>(to, from, list);
+  move_list<kPack, false>(to, from, list);
 }
 
 template <class Run>
@@ -209,10 +334,12 @@ constexpr RunKernels kTable[kRunClassCount] = {
     kernels_of<Vectors>(),     kernels_of<LongRun>(),
 };
 
+constexpr CopyKernels kKernels{kTable, move_list<true>, move_list<false>};
+
 }  // namespace
 
-const RunKernels* kernels() {
-  return kTable;
+const CopyKernels& kernels() {
+  return kKernels;
 }
 
 }  // namespace sgl::SGLCOLL_COPY_ISA

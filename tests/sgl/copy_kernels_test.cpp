@@ -4,9 +4,11 @@
 
 #include "support/draws.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -123,13 +125,53 @@ TEST(CopyKernelsTest, MoveTheRunsAndNothingElse) {
     for (int64_t length = 1; length <= 200; ++length) lengths.push_back(length);
     for (int64_t length : {255, 256, 257, 1023, 1024, 1025}) lengths.push_back(length);
     for (const int64_t length : lengths) {
-      const RunKernels& kernels = copy_kernels_for(isa)[static_cast<size_t>(run_class(length))];
+      const RunKernels& kernels =
+          copy_kernels_for(isa).by_class[static_cast<size_t>(run_class(length))];
       for (int round = 0; round < (length <= 8 ? draws(200) : draws(8)); ++round) {
         const Shape shape = draw_shape(length, random);
         ASSERT_NO_FATAL_FAILURE(check_grid(kernels, shape, random));
         ASSERT_NO_FATAL_FAILURE(check_indexed_and_move(kernels, shape, random));
       }
     }
+  }
+}
+
+// Runs of any lengths, one after the other with gaps, last first.
+void check_list(const CopyKernels& kernels, std::mt19937_64& random) {
+  std::vector<int64_t> offsets, starts;
+  int64_t end = 0, memory_bytes = 0;
+  const auto count = 1 + static_cast<int64_t>(random() % 40);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto length = 1 + static_cast<int64_t>(random() % (random() % 8 == 0 ? 1500 : 80));
+    offsets.insert(offsets.begin(), memory_bytes);
+    starts.push_back(length);  // the length, for now
+    memory_bytes += length + static_cast<int64_t>(random() % 20);
+  }
+  std::reverse(starts.begin(), starts.end());
+  for (int64_t& start : starts) start = std::exchange(end, end + start);
+  const RunList list{offsets.data(), starts.data(), count, end};
+  Bytes memory(memory_bytes, random() % 64, &random), packed(end, random() % 64, nullptr);
+  Bytes wanted = packed, back(memory_bytes, random() % 64, nullptr), wanted_back = back;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const auto length = static_cast<size_t>((i + 1 < count ? starts[at + 1] : end) - starts[at]);
+    std::memcpy(wanted.data() + starts[at], memory.data() + offsets[at], length);
+    std::memcpy(wanted_back.data() + offsets[at], memory.data() + offsets[at], length);
+  }
+  kernels.pack_list(packed.data(), memory.data(), list);
+  ASSERT_TRUE(packed == wanted) << "pack_list of " << count;
+  kernels.unpack_list(back.data(), packed.data(), list);
+  ASSERT_TRUE(back == wanted_back) << "unpack_list of " << count;
+}
+
+TEST(CopyKernelsTest, MoveListsOfRuns) {
+  std::mt19937_64 random(kSeed);
+  for (int i = 0; i < kIsaCount; ++i) {
+    const auto isa = static_cast<Isa>(i);
+    if (!isa_available(isa)) continue;
+    SCOPED_TRACE(std::string(isa_name(isa)) + ", seed " + std::to_string(kSeed));
+    for (int round = 0; round < draws(2000); ++round)
+      ASSERT_NO_FATAL_FAILURE(check_list(copy_kernels_for(isa), random));
   }
 }
 
