@@ -108,7 +108,7 @@ void generate(const Problem& problem, Round& round) {
   const int64_t number = round.number();
   if (number == 0)
     fold(plan, round);
-  else if (number > 2 * plan.levels())
+  else if (number > int64_t{2} * plan.levels())
     unfold(plan, round);
   else if (plan.idles())
     return;
