@@ -1,5 +1,6 @@
 // The counters, explain's prediction and what is seen from outside, over a real RDMA device.
 // Needs a device: tests/vm starts a machine that has one.
+#include "api/builder_turns.hpp"
 #include "api/starting_again.hpp"
 #include "api/world.hpp"
 #include "explain/prediction.hpp"
@@ -7,7 +8,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 
 #include <sys/mman.h>
 
@@ -72,29 +72,17 @@ void compare_layouts(sglcoll_comm world, const Builder& builder, Onlooker onlook
   for (const LayoutCase& layout : layout_cases()) compare_on_rank(world, builder, layout, onlooker);
 }
 
-// The n-th builder of every collective that fits the number of ranks, for n = 0, 1, ...: a world
-// takes one of each collective, and to make worlds is what takes time here.
-std::vector<std::vector<const Builder*>> builders_by_turn(int size) {
-  std::vector<std::vector<const Builder*>> turns;
-  std::map<Collective, size_t> seen;
-  for (const Builder& builder : all_builders()) {
-    Result<PlanQuery> query = plan::make_query(options_for(builder, size, 0, layout_cases()[0]));
-    EXPECT_TRUE(query.ok()) << query.status().text();
-    if (!query.ok() || !fits(builder, query.value().problem)) continue;
-    const size_t turn = seen[builder.collective]++;
-    if (turn == turns.size()) turns.emplace_back();
-    turns[turn].push_back(&builder);
-  }
-  return turns;
+bool fits_ranks(const Builder& builder, int size) {
+  Result<PlanQuery> query = plan::make_query(options_for(builder, size, 0, layout_cases()[0]));
+  EXPECT_TRUE(query.ok()) << query.status().text();
+  return query.ok() && fits(builder, query.value().problem);
 }
 
 TEST_F(VerbsCounters, equal_the_prediction_and_what_is_posted) {
   constexpr int kRanks = 3;
-  for (const std::vector<const Builder*>& builders : builders_by_turn(kRanks)) {
-    std::string forced;
-    for (const Builder* builder : builders)
-      forced += fmt::format("{}={},", collective_name(builder->collective), builder->name);
-    setenv("SGLCOLL_ALGORITHM", forced.c_str(), 1);
+  auto wanted = [](const Builder& builder) { return fits_ranks(builder, kRanks); };
+  for (const BuilderTurn& builders : builders_by_turn(wanted)) {
+    setenv("SGLCOLL_ALGORITHM", forcing(builders).c_str(), 1);
     on_ranks(kRanks, [&](sglcoll_comm world, const Onlooker& onlooker) {
       for (const Builder* builder : builders) {
         compare_layouts(world, *builder, onlooker);
