@@ -25,8 +25,13 @@ RankPath path_at(const Node& node, int place, int node_number) {
 
 }  // namespace
 
-RankPath rank_path(const Node& node, int pu, int node_number) {
-  return path_at(node, node.position_of(pu), node_number);
+RankPath rank_path(const Node& node, int pu, int node_number, std::string_view device_name) {
+  RankPath path = path_at(node, node.position_of(pu), node_number);
+  if (!path.known() || node.devices.empty()) return path;
+  const auto named = std::ranges::find(node.devices, device_name, &NearDevice::name);
+  path.device_steps =
+      node.distance(path.place, named != node.devices.end() ? *named : node.devices.front());
+  return path;
 }
 
 std::vector<RankPath> rank_paths(const Node& node, std::span<const int> pu_of_rank) {

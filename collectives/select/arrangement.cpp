@@ -10,9 +10,12 @@ namespace sgl {
 // With one or two ranks there is one ring and one tree.
 Arrangement::Arrangement(std::vector<RankPath> paths) {
   constexpr size_t kFewestRanks = 3;
-  std::vector<int> node_of_rank;
-  for (const RankPath& path : paths) node_of_rank.push_back(path.node);
-  nodes_ = group_by_node(node_of_rank);
+  std::vector<int> node_of_rank, device_steps;
+  for (const RankPath& path : paths) {
+    node_of_rank.push_back(path.node);
+    device_steps.push_back(path.device_steps);
+  }
+  nodes_ = group_by_node(node_of_rank, device_steps);
   if (paths.size() < kFewestRanks || !spans_domains(paths)) return;
   std::vector<int> ring = ring_order(paths);
   if (!std::ranges::is_sorted(ring)) {

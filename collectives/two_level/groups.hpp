@@ -11,7 +11,7 @@
 
 namespace sgl {
 
-// The nodes as one rank of a problem sees them; refers to it. A node's leader is its first rank.
+// The nodes as one rank of a problem sees them; refers to it.
 class TwoLevels {
  public:
   explicit TwoLevels(const Problem& problem)
@@ -20,7 +20,8 @@ class TwoLevels {
         node_(nodes_.node_of[static_cast<size_t>(problem.rank)]) {}
 
   const std::vector<int>& members() const { return nodes_.members[static_cast<size_t>(node_)]; }
-  bool leads() const { return members().front() == whole_.rank; }
+  int leader() const { return nodes_.leaders[static_cast<size_t>(node_)]; }
+  bool leads() const { return leader() == whole_.rank; }
 
   // The blocks of this node's ranks, and of each node all of its ranks' as one.
   Blocks blocks_on_node() const {
@@ -36,27 +37,33 @@ class TwoLevels {
     return Blocks::per_rank(std::move(bytes));
   }
 
-  // Phases by the algorithm that the table chooses for such ranks.
+  // Phases by the algorithm that the table chooses for such ranks; the leader is the root.
   Phase on_node(int number, Collective collective, Blocks blocks) const {
-    const auto own = std::ranges::find(members(), whole_.rank);
-    const auto rank = static_cast<int>(own - members().begin());
     // All ranks build every node's part, so no node's own tuning counts.
     auto untuned = [](const Problem& problem) { return on_node_choice(problem); };
-    return phase(number, members(), rank, collective, std::move(blocks), untuned);
+    return phase(number, members(), {place_of(whole_.rank), place_of(leader())}, collective,
+                 std::move(blocks), untuned);
   }
   Phase of_leaders(int number, Collective collective, Blocks blocks) const {
-    std::vector<int> leaders;
-    for (const std::vector<int>& members : nodes_.members) leaders.push_back(members.front());
-    return phase(number, std::move(leaders), node_, collective, std::move(blocks), network_choice);
+    return phase(number, nodes_.leaders, {node_, 0}, collective, std::move(blocks), network_choice);
   }
 
  private:
-  Phase phase(int number, std::vector<int> ranks, int rank, Collective collective, Blocks blocks,
+  struct Roles {
+    int rank, root;  // in the phase
+  };
+
+  int place_of(int rank) const {
+    return static_cast<int>(std::ranges::find(members(), rank) - members().begin());
+  }
+
+  Phase phase(int number, std::vector<int> ranks, Roles roles, Collective collective, Blocks blocks,
               Choice (*choose)(const Problem&)) const {
     Phase phase;
     phase.number = number;
     phase.problem.collective = collective;
-    phase.problem.rank = rank;
+    phase.problem.rank = roles.rank;
+    phase.problem.root = roles.root;
     phase.problem.size = static_cast<int>(ranks.size());
     phase.problem.blocks = std::move(blocks);
     phase.problem.grain = whole_.grain;
@@ -86,7 +93,8 @@ inline ScheduleCost two_level_cost(Problem problem,
                                    std::vector<Phase> (*phases_of)(const Problem&)) {
   const auto& members = problem.nodes->members;
   const auto by_size = [](const auto& a, const auto& b) { return a.size() < b.size(); };
-  problem.rank = std::ranges::max_element(members, by_size)->front();
+  const auto largest = std::ranges::max_element(members, by_size) - members.begin();
+  problem.rank = problem.nodes->leaders[static_cast<size_t>(largest)];
   return cost_of(phases_of(problem));
 }
 

@@ -26,6 +26,7 @@ class Fifo {
     first_ = (first_ + 1) % items_.size();
     --count_;
   }
+  void pop_back() { --count_; }
 
  private:
   void grow() {

@@ -29,6 +29,11 @@ std::vector<int> bound_processors() {
   return processors;
 }
 
+std::string first_device_wanted() {
+  const std::string names = setting_text("SGLCOLL_DEVICE");
+  return names.substr(0, names.find(','));
+}
+
 Result<RankPath> path_on_named_machine(const std::string& machine, int local_rank,
                                        int local_ranks) {
   Result<Node> node = load_node(machine);
@@ -38,7 +43,8 @@ Result<RankPath> path_on_named_machine(const std::string& machine, int local_ran
   Result<std::vector<RankPlacement>> placed =
       place_ranks(node.value(), {local_ranks, map_by.value(), BindTo::none});
   if (!placed.ok()) return std::move(placed.status());
-  return rank_path(node.value(), placed.value()[static_cast<size_t>(local_rank)].home_pu);
+  return rank_path(node.value(), placed.value()[static_cast<size_t>(local_rank)].home_pu, 0,
+                   first_device_wanted());
 }
 
 Result<RankPath> path_of_this_rank(const Boot& boot, std::span<const int> node_ranks) {
@@ -56,7 +62,8 @@ Result<RankPath> path_of_this_rank(const Boot& boot, std::span<const int> node_r
     log(LogLevel::info, "the machine is not known: {}", node.status().text());
     return RankPath{};
   }
-  return rank_path(node.value(), representative_pu(node.value(), processors));
+  return rank_path(node.value(), representative_pu(node.value(), processors), 0,
+                   first_device_wanted());
 }
 
 std::vector<RankPath> paths_of_few(size_t size, bool on_one_node) {

@@ -109,7 +109,8 @@ Buffer Problem::input_buffer() const {
   }
 }
 
-std::shared_ptr<const RankNodes> group_by_node(std::span<const int> node_of_rank) {
+std::shared_ptr<const RankNodes> group_by_node(std::span<const int> node_of_rank,
+                                               std::span<const int> device_steps) {
   auto nodes = std::make_shared<RankNodes>();
   std::unordered_map<int, int> number_of;
   for (size_t rank = 0; rank < node_of_rank.size(); ++rank) {
@@ -121,6 +122,11 @@ std::shared_ptr<const RankNodes> group_by_node(std::span<const int> node_of_rank
     nodes->members[static_cast<size_t>(node)].push_back(static_cast<int>(rank));
     nodes->node_of.push_back(node);
   }
+  auto steps = [&](int rank) {
+    return device_steps.empty() ? 0 : device_steps[static_cast<size_t>(rank)];
+  };
+  for (const std::vector<int>& members : nodes->members)
+    nodes->leaders.push_back(*std::ranges::min_element(members, {}, steps));
   const size_t count = nodes->members.size();
   return count > 1 && count < node_of_rank.size() ? nodes : nullptr;
 }

@@ -97,11 +97,14 @@ struct RankOrder {
 struct RankNodes {
   std::vector<int> node_of;               // by rank; nodes are numbered by their first ranks
   std::vector<std::vector<int>> members;  // of each node, in rank order
+  std::vector<int> leaders;               // the rank that speaks for each node
   bool consecutive = true;                // the ranks of each node follow each other
 };
-// From any numbers that are equal on one node. Null where there are not several nodes of which
-// one has several ranks: then two levels are one. O(P).
-std::shared_ptr<const RankNodes> group_by_node(std::span<const int> node_of_rank);
+// From any numbers that are equal on one node. A node's leader is the rank nearest to its device,
+// of equal ones, or where nothing is said of the distances, the first. Null where there are not
+// several nodes of which one has several ranks: then two levels are one. O(P).
+std::shared_ptr<const RankNodes> group_by_node(std::span<const int> node_of_rank,
+                                               std::span<const int> device_steps = {});
 
 struct Problem {
   Collective collective = Collective::barrier;

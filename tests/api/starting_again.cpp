@@ -9,7 +9,7 @@
 namespace sgl::test {
 namespace {
 
-constexpr int kWarmUps = 4, kStarts = 6, kRounds = 5;
+constexpr int kWarmUps = 3, kStarts = 3, kRounds = 4;
 constexpr int64_t kCount = 96, kBlock = 4096;
 
 // Blocks with gaps of their length between them, or bytes.

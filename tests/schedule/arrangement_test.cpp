@@ -40,6 +40,7 @@ std::vector<RankPath> draw_paths(const char* machine, int size, int per_node, ui
     paths.push_back(rank_path(
         node.value(), known ? node.value().pus[pu].os_index : -1,
         static_cast<int>(random() % static_cast<uint64_t>((size + per_node - 1) / per_node))));
+    paths.back().device_steps = static_cast<int>(random() % 4);
   }
   if (seed % 4 < 2) std::ranges::sort(paths, {}, &RankPath::node);
   return paths;
@@ -190,6 +191,33 @@ Crossing between_nodes(Collective collective, const char* name, int nodes, int p
     crossing.bytes += step.slice.length;
   });
   return crossing;
+}
+
+TEST(Arrangement, OnlyTheRankNearestToTheDeviceSpeaksForItsNode) {
+  constexpr int kPerNode = 3;
+  const std::vector<int> steps = {2, 0, 0, kFarFromDevice, kFarFromDevice, kFarFromDevice, 3, 2, 1};
+  const std::set<int> leaders = {1, 3, 8};
+  std::vector<RankPath> paths(steps.size());
+  for (size_t rank = 0; rank < paths.size(); ++rank) {
+    paths[rank].node = static_cast<int>(rank) / kPerNode;
+    paths[rank].device_steps = steps[rank];
+  }
+  const Arrangement arrangement(paths);
+  for (Collective collective :
+       {Collective::allgather, Collective::allreduce, Collective::barrier}) {
+    SCOPED_TRACE(collective_name(collective));
+    Problem problem;
+    problem.collective = collective;
+    problem.size = static_cast<int>(steps.size());
+    problem.blocks = Blocks::uniform(collective == Collective::allreduce ? 1 : problem.size, 64);
+    problem.grain = 4;
+    std::set<int> senders;
+    for_each_send(*find_builder(collective, "two_level"), problem, arrangement,
+                  [&](int rank, const Step& step) {
+                    if (rank / kPerNode != step.peer / kPerNode) senders.insert(rank);
+                  });
+    EXPECT_EQ(senders, leaders);
+  }
 }
 
 // What two levels are for: no flat form sends fewer messages between nodes, and one that sends as

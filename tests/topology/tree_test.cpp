@@ -130,6 +130,23 @@ TEST(Leader, IsTheRankNearestToTheDevice) {
   EXPECT_EQ(leader_near(node, {}, node.devices[0]), -1);
 }
 
+TEST(RankPath, CountsTheStepsToTheDevice) {
+  const Node node = load_machine("snc2_devices");
+  const NearDevice &first = node.devices[0], &second = node.devices[1];
+  std::set<int> seen;
+  for (const Pu& pu : node.pus) {
+    const int place = node.position_of(pu.os_index);
+    EXPECT_EQ(rank_path(node, pu.os_index).device_steps, node.distance(place, first));
+    EXPECT_EQ(rank_path(node, pu.os_index, 0, second.name).device_steps,
+              node.distance(place, second));
+    EXPECT_EQ(rank_path(node, pu.os_index, 0, "no_such").device_steps, node.distance(place, first));
+    seen.insert(node.distance(place, second));
+  }
+  EXPECT_GT(seen.size(), 1u);
+  EXPECT_EQ(rank_path(node, kAnyPu).device_steps, kFarFromDevice);
+  EXPECT_EQ(rank_path(load_machine("two_sockets_smt"), 0).device_steps, kFarFromDevice);
+}
+
 TEST(Leader, IsTheLowestRankWithoutADevice) {
   const Node node = load_machine("two_sockets_smt");
   EXPECT_EQ(choose_leader(node, std::vector<int>{3, 2, 1}), 0);

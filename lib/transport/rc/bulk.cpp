@@ -36,7 +36,10 @@ constexpr int64_t kCoveredGapBytes = 64 << 10;
 
 BulkChannel::~BulkChannel() {
   for (Queue* queue : {&sends_, &receives_})
-    for (size_t i = 0; i < queue->in_flight.size(); ++i) give_back(*queue, queue->in_flight[i]);
+    while (!queue->in_flight.empty()) {
+      give_back_first(*queue);
+      queue->in_flight.pop_front();
+    }
   if (read_byte_) memory_.deallocate(read_byte_);
 }
 
@@ -72,7 +75,7 @@ Result<Post> BulkChannel::post_send(const Batch& batch, const View& local, uint6
 Result<Post> BulkChannel::post_requests(const Batch& batch, const View& local,
                                         const RemoteMemory& remote, uint64_t token) {
   const int wrs = static_cast<int>(batch.wrs.size()) + (reads_back(batch) ? 1 : 0);
-  InFlight item{token, wrs, 0, {}, nullptr, {}};
+  InFlight item{token, wrs, 0, 0, nullptr, {}};
   Result<Post> prepared = prepare(batch, local, sends_, &item);
   if (!prepared.ok() || prepared.value() != Post::done) return prepared;
   if (item.slot) {
@@ -82,7 +85,7 @@ Result<Post> BulkChannel::post_requests(const Batch& batch, const View& local,
   fill_sges(batch, local, item);
   fill_requests(batch, remote);
   if (Status posted = device_.post_send(qp_, requests_); !posted.ok()) {
-    give_back(sends_, item);
+    give_back_unposted(sends_, item);
     return posted;
   }
   sends_.in_flight.push_back(std::move(item));
@@ -96,13 +99,13 @@ Result<bool> BulkChannel::probe() {
   SGL_TRY(device_.post_send(qp_, {&nothing, 1}));
   --sends_.free_wrs;
   --sends_.share.free_completions;
-  sends_.in_flight.push_back({kNoToken, 1, 0, {}, nullptr, {}});
+  sends_.in_flight.push_back({kNoToken, 1, 0, 0, nullptr, {}});
   return true;
 }
 
 Result<Post> BulkChannel::post_receive(const Batch& batch, const View& local, uint64_t token) {
   const int wrs = static_cast<int>(batch.wrs.size());
-  InFlight item{token, wrs, wrs, {}, nullptr, {}};
+  InFlight item{token, wrs, wrs, 0, nullptr, {}};
   Result<Post> prepared = prepare(batch, local, receives_, &item);
   if (!prepared.ok() || prepared.value() != Post::done) return prepared;
   if (item.slot) item.slot->drains = true;
@@ -119,7 +122,7 @@ Result<Post> BulkChannel::post_receive(const Batch& batch, const View& local, ui
     return Post::done;
   }
   if (posted == 0) {
-    give_back(receives_, item);
+    give_back_unposted(receives_, item);
     return status;
   }
   // Those before it cannot be taken back, so the queue is of no use any more.
@@ -151,23 +154,21 @@ Result<Post> BulkChannel::prepare(const Batch& batch, const View& local, Queue& 
     item->slot->view.layout = &item->slot->layout;
     item->slot->batch.packed.assign(batch.packed.begin(), batch.packed.end());
   }
-  if (!spare_.empty()) {
-    item->memory = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  Status taken = take_memory(batch, local, kCoveredGapBytes, item);
-  if (!taken.ok()) taken = take_memory(batch, local, 0, item);  // there are holes between
+  Status taken = take_memory(batch, local, kCoveredGapBytes);
+  if (!taken.ok()) taken = take_memory(batch, local, 0);  // there are holes between
   if (!taken.ok()) {
     if (item->slot) queue.share.slots.give_back(item->slot);
     return taken;
   }
+  for (const LocalMemory& memory : taken_) queue.memory.push_back(memory);
+  item->memories = static_cast<int>(taken_.size());
   queue.free_wrs -= wrs;
   queue.share.free_completions -= wrs;
   return Post::done;
 }
 
-Status BulkChannel::take_memory(const Batch& batch, const View& local, int64_t most_gap,
-                                InFlight* item) {
+Status BulkChannel::take_memory(const Batch& batch, const View& local, int64_t most_gap) {
+  taken_.clear();
   groups_.clear();
   group_of_.clear();
   for (const Sge& sge : batch.local) {
@@ -188,11 +189,10 @@ Status BulkChannel::take_memory(const Batch& batch, const View& local, int64_t m
   for (const Group& group : groups_) {
     Result<LocalMemory> memory = memory_.use(local.base + group.begin, local.base + group.end);
     if (memory.ok()) {
-      item->memory.push_back(memory.value());
+      taken_.push_back(memory.value());
       continue;
     }
-    for (const LocalMemory& taken : item->memory) memory_.done(taken);
-    item->memory.clear();
+    for (const LocalMemory& taken : taken_) memory_.done(taken);
     return std::move(memory.status());
   }
   return {};
@@ -209,7 +209,7 @@ void BulkChannel::fill_sges(const Batch& batch, const View& local, const InFligh
     if (sge.packed) {
       sges_.push_back({item.slot->memory + sge.offset, sge.length, slot_key});
     } else {
-      const MemoryKeys& keys = item.memory[static_cast<size_t>(group_of_[i])].keys;
+      const MemoryKeys& keys = taken_[static_cast<size_t>(group_of_[i])].keys;
       sges_.push_back({local.base + sge.offset, sge.length, keys.local});
     }
   }
@@ -279,16 +279,32 @@ BulkChannel::Finished BulkChannel::finish_front(Queue& queue) {
   InFlight& front = queue.in_flight.front();
   if (front.slot && front.slot->drains && front.status.ok())
     drain_slot(front.slot->batch, front.slot->view, front.slot->memory);
-  give_back(queue, front);
+  give_back_first(queue);
   Finished finished{front.token, std::move(front.status)};
   queue.in_flight.pop_front();
   return finished;
 }
 
+// Batches end in the order of posting, and so their memory is the first.
+void BulkChannel::give_back_first(Queue& queue) {
+  InFlight& front = queue.in_flight.front();
+  for (int i = 0; i < front.memories; ++i) {
+    memory_.done(queue.memory.front());
+    queue.memory.pop_front();
+  }
+  give_back(queue, front);
+}
+
+// The last one prepared.
+void BulkChannel::give_back_unposted(Queue& queue, InFlight& item) {
+  for (int i = 0; i < item.memories; ++i) {
+    memory_.done(queue.memory[queue.memory.size() - 1]);
+    queue.memory.pop_back();
+  }
+  give_back(queue, item);
+}
+
 void BulkChannel::give_back(Queue& queue, InFlight& item) {
-  for (const LocalMemory& memory : item.memory) memory_.done(memory);
-  item.memory.clear();
-  spare_.push_back(std::move(item.memory));
   if (item.slot) queue.share.slots.give_back(item.slot);
   queue.free_wrs += item.wrs;
   queue.share.free_completions += item.wrs;

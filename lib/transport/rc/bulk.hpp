@@ -35,8 +35,8 @@ class BulkChannel {
         memory_(memory),
         queue_wrs_(queue_wrs),
         read_back_(read_back),
-        sends_{sends, queue_wrs, {}},
-        receives_{receives, queue_wrs, {}} {}
+        sends_{sends, queue_wrs, {}, {}},
+        receives_{receives, queue_wrs, {}, {}} {}
   ~BulkChannel();
   BulkChannel(const BulkChannel&) = delete;
   BulkChannel& operator=(const BulkChannel&) = delete;
@@ -63,8 +63,8 @@ class BulkChannel {
   struct InFlight {
     uint64_t token = kNoToken;
     int wrs = 0;
-    int left = 0;                     // receives that have not completed
-    std::vector<LocalMemory> memory;  // of its local list
+    int left = 0;      // receives that have not completed
+    int memories = 0;  // in Queue::memory, of its local list
     PackSlot* slot = nullptr;
     Status status;  // the first failure
   };
@@ -72,18 +72,21 @@ class BulkChannel {
     BulkShare& share;
     int free_wrs;
     Fifo<InFlight> in_flight;  // in the order of posting, which is that of completion
+    Fifo<LocalMemory> memory;  // of those in flight
   };
 
   Result<Post> post_requests(const Batch& batch, const View& local, const RemoteMemory& remote,
                              uint64_t token);
   Result<Post> prepare(const Batch& batch, const View& local, Queue& queue, InFlight* item);
-  Status take_memory(const Batch& batch, const View& local, int64_t most_gap, InFlight* item);
+  Status take_memory(const Batch& batch, const View& local, int64_t most_gap);
   void fill_sges(const Batch& batch, const View& local, const InFlight& item);
   bool reads_back(const Batch& batch) const;
   void fill_requests(const Batch& batch, const RemoteMemory& remote);
   std::span<const DeviceSge> list_of(const WorkRequest& wr) const;
   void note_failure(const DeviceCompletion& completion, InFlight& item);
   Finished finish_front(Queue& queue);
+  void give_back_first(Queue& queue);
+  void give_back_unposted(Queue& queue, InFlight& item);
   void give_back(Queue& queue, InFlight& item);
 
   Device& device_;
@@ -94,8 +97,8 @@ class BulkChannel {
   DeviceSge read_list_{};
   QpNumber qp_ = 0;
   Queue sends_, receives_;
-  Fifo<int64_t> expected_bytes_;                 // of each posted receive
-  std::vector<std::vector<LocalMemory>> spare_;  // emptied, for reuse
+  Fifo<int64_t> expected_bytes_;    // of each posted receive
+  std::vector<LocalMemory> taken_;  // scratch of a post: of its groups
   // Scratch of post: segments near each other are one registration.
   struct Group {
     int64_t begin, end;

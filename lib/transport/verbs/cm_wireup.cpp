@@ -1,11 +1,14 @@
 #include "transport/verbs/cm_wireup.hpp"
 
+#include "base/clock.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <poll.h>
 
 namespace sgl {
 namespace {
@@ -191,6 +194,17 @@ std::optional<WireupEvent> CmWireup::take(const rdma_cm_event& event, const Wire
   return WireupEvent{WireupKind::confirmed, answered->first, {}, {}};
 }
 
+// Events are rare and polling is not: rdma_get_cm_event allocates, and each look is a system call.
+bool CmWireup::has_event() {
+  constexpr int64_t kBetweenLooksNs = 20'000;
+  const int64_t now = now_ns();
+  if (!more_events_ && now - looked_at_ns_ < kBetweenLooksNs) return false;
+  looked_at_ns_ = now;
+  pollfd channel{channel_->fd, POLLIN, 0};
+  more_events_ = ::poll(&channel, 1, 0) > 0;
+  return more_events_;
+}
+
 std::optional<WireupEvent> CmWireup::poll() {
   for (;;) {
     if (!failed_at_once_.empty()) {
@@ -199,6 +213,7 @@ std::optional<WireupEvent> CmWireup::poll() {
       return event;
     }
     rdma_cm_event* raw = nullptr;
+    if (!has_event()) return std::nullopt;
     if (rdma_get_cm_event(channel_.get(), &raw) != 0) return std::nullopt;
     // An identifier cannot be given up before its events are acknowledged.
     const rdma_cm_event event = *raw;

@@ -39,6 +39,7 @@ class CmWireup final : public Wireup {
     WireupCard card;
   };
   CmWireup() = default;
+  bool has_event();
   WireupEvent failure(int peer, std::string why) const;
   std::optional<WireupEvent> take(const rdma_cm_event& event, const WireupCard& card);
   std::optional<WireupEvent> take_request(rdma_cm_id* id, const WireupCard& card);
@@ -52,6 +53,8 @@ class CmWireup final : public Wireup {
   std::unordered_map<int, Talk> asked_, answered_;  // by peer
   std::unordered_map<rdma_cm_id*, int> peer_of_;    // of those in asked_
   std::vector<WireupEvent> failed_at_once_;
+  int64_t looked_at_ns_ = 0;
+  bool more_events_ = false;
 };
 
 }  // namespace sgl

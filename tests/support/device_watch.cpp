@@ -1,0 +1,108 @@
+#include "support/device_watch.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+
+namespace sgl::test {
+namespace {
+
+Watched counts;
+std::atomic<uint64_t> copied{0};
+ibv_context_ops original;             // all devices here are of one provider
+thread_local bool in_driver = false;  // a software device's copies lists, not payload
+
+// A call of the provider.
+template <class Call>
+int driven(Call call) {
+  in_driver = true;
+  const int result = call();
+  in_driver = false;
+  return result;
+}
+
+int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** refused) {
+  ++counts.doorbells;
+  for (const ibv_send_wr* wr = list; wr; wr = wr->next) {
+    ++counts.requests;
+    counts.segments += static_cast<uint64_t>(wr->num_sge);
+    counts.signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0 ? 1 : 0;
+    counts.inlined += (wr->send_flags & IBV_SEND_INLINE) != 0 ? 1 : 0;
+  }
+  return driven([&] { return original.post_send(qp, list, refused); });
+}
+
+int post_receive(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** refused) {
+  ++counts.doorbells;
+  for (const ibv_recv_wr* wr = list; wr; wr = wr->next) {
+    ++counts.requests;
+    counts.segments += static_cast<uint64_t>(wr->num_sge);
+  }
+  return driven([&] { return original.post_recv(qp, list, refused); });
+}
+
+int poll(ibv_cq* queue, int most, ibv_wc* completions) {
+  const int count = driven([&] { return original.poll_cq(queue, most, completions); });
+  if (count > 0) counts.completions += static_cast<uint64_t>(count);
+  return count;
+}
+
+void count_copy(size_t bytes) {
+  if (bytes >= kWatchedCopyBytes && !in_driver) copied.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+// No call of memcpy may come of it.
+void copy_forward(void* to, const void* from, size_t bytes) {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+void copy_backward(void* to, const void* from, size_t bytes) {
+  auto* last_to = static_cast<std::byte*>(to) + bytes - 1;
+  const auto* last_from = static_cast<const std::byte*>(from) + bytes - 1;
+  asm volatile("std; rep movsb; cld" : "+D"(last_to), "+S"(last_from), "+c"(bytes) : : "memory");
+}
+
+}  // namespace
+
+Watched watched() {
+  Watched now = counts;
+  now.copied_bytes = copied.load();
+  return now;
+}
+
+}  // namespace sgl::test
+
+#define SGLCOLL_STANDS_IN extern "C" __attribute__((visibility("default")))
+
+// ibv_post_send and its like are inline calls of what the context names. The library comes with
+// the verbs component, apart from the program's own, so RTLD_NEXT does not see it.
+SGLCOLL_STANDS_IN ibv_context* ibv_open_device(ibv_device* device) {
+  static const auto real = reinterpret_cast<ibv_context* (*)(ibv_device*)>(
+      dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "ibv_open_device"));
+  ibv_context* context = real(device);
+  if (!context || context->ops.post_send == sgl::test::post_send) return context;
+  sgl::test::original = context->ops;
+  context->ops.post_send = sgl::test::post_send;
+  context->ops.post_recv = sgl::test::post_receive;
+  context->ops.poll_cq = sgl::test::poll;
+  return context;
+}
+
+SGLCOLL_STANDS_IN void* memcpy(void* to, const void* from, size_t bytes) {
+  sgl::test::count_copy(bytes);
+  sgl::test::copy_forward(to, from, bytes);
+  return to;
+}
+
+SGLCOLL_STANDS_IN void* memmove(void* to, const void* from, size_t bytes) {
+  sgl::test::count_copy(bytes);
+  const auto distance = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
+  if (distance >= bytes)
+    sgl::test::copy_forward(to, from, bytes);
+  else
+    sgl::test::copy_backward(to, from, bytes);
+  return to;
+}

@@ -1,0 +1,20 @@
+// Counts from outside what a process asks of its RDMA devices, and its longer calls of memcpy and
+// memmove. The program must be linked with device_watch.cpp itself and export its symbols, so that
+// the library's calls come there.
+#pragma once
+
+#include <cstdint>
+
+namespace sgl::test {
+
+struct Watched {
+  uint64_t requests = 0, segments = 0, doorbells = 0, signalled = 0, inlined = 0;
+  uint64_t completions = 0;
+  uint64_t copied_bytes = 0;  // by calls of kWatchedCopyBytes and more, the driver's aside
+};
+inline constexpr uint64_t kWatchedCopyBytes = 256;
+
+// Of this process, since it began; its ranks use devices in one thread.
+Watched watched();
+
+}  // namespace sgl::test
