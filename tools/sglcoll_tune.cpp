@@ -78,7 +78,7 @@ void print_summary(const NodeModel& model, const std::string& path, double secon
   auto bytes = [](int64_t value) {
     return value >= int64_t{1} << 60 ? std::string("never") : fmt::format("{} bytes", value);
   };
-  fmt::print("inside the first message up to {}\n", bytes(choices.eager_bytes));
+  fmt::print("sent before it is asked for up to {}\n", bytes(choices.eager_bytes));
   fmt::print("read from {}, in runs of {}\n", bytes(choices.read_bytes),
              bytes(choices.read_run_bytes));
   fmt::print("past the cache from {}\n",

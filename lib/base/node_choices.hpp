@@ -7,8 +7,8 @@
 namespace sgl {
 
 struct NodeChoices {
-  int64_t eager_bytes = 16 << 10;           // up to here payloads travel inside the first message
-  int64_t read_run_bytes = 16 << 10;        // runs worth reading, with a processor for each rank
+  int64_t eager_bytes = 32 << 10;     // up to here payloads are sent before they are asked for
+  int64_t read_run_bytes = 16 << 10;  // runs worth reading, with a processor for each rank
   int64_t shared_read_run_bytes = 4 << 10;  // and for ranks that share processors
   int64_t read_bytes = 1 << 20;             // transfers worth reading, with a processor each
   int64_t read_apart_bytes = 128 << 10;     // the same of what goes to one rank only

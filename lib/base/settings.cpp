@@ -60,8 +60,9 @@ constexpr Setting kSettings[] = {
      "runs of memory below this many bytes are copied for an RDMA device, not given a segment of "
      "their own; 0 copies none, auto takes the cost model's crossover"},
     {"SGLCOLL_EAGER_BYTES", SettingKind::automatic, "auto", "",
-     "payloads up to this many bytes travel inside the message (the same on all ranks); auto: 16K "
-     "in shared memory, 4K over RDMA"},
+     "payloads up to this many bytes are sent before they are asked for, in one message if they "
+     "fit "
+     "(the same on all ranks); auto: 32K in shared memory, 4K over RDMA"},
     {"SGLCOLL_EARLY_BYTES", SettingKind::bytes, "1M", "",
      "bytes kept of messages from one rank for operations that this one has not started; a rank "
      "that has sent more waits with its payloads until they are asked for"},
@@ -72,7 +73,7 @@ constexpr Setting kSettings[] = {
      "twice the second-level cache"},
     {"SGLCOLL_SPIN_US", SettingKind::automatic, "auto", "",
      "microseconds of busy polling before a waiting rank yields its processor; auto: 10000 where "
-     "each rank has one, else 20"},
+     "each rank has one, else 0"},
     {"SGLCOLL_TIMEOUT_S", SettingKind::integer, "0", "",
      "seconds without any progress after which an operation fails with SGLCOLL_ERR_TIMEOUT; 0 "
      "waits for ever"},

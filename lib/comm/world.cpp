@@ -62,7 +62,7 @@ int64_t stream_bytes(const NodeChoices& choices) {
 
 // With a processor for each rank, whoever gave it up would only lose it to others' work.
 int64_t spin_ns(bool processor_each) {
-  constexpr int64_t kShared = 20'000, kOwn = 10'000'000, kNsInUs = 1000;
+  constexpr int64_t kShared = 0, kOwn = 10'000'000, kNsInUs = 1000;
   if (std::optional<int64_t> chosen = setting_automatic("SGLCOLL_SPIN_US"))
     return *chosen * kNsInUs;
   return processor_each ? kOwn : kShared;
@@ -215,6 +215,7 @@ Status World::make_engine() {
   options.stream_bytes = stream_bytes(settings_.node.choices);
   options.early_bytes = setting_bytes("SGLCOLL_EARLY_BYTES");
   options.spin_ns = spin_ns(processor_each_);
+  options.shares_processor = !processor_each_;
   options.timeout_ns = setting_integer("SGLCOLL_TIMEOUT_S") * 1'000'000'000;
   engine_ = std::make_unique<Engine>(std::move(transport), options);
   return level_ == SGLCOLL_THREAD_MULTIPLE ? shared_wait_.open() : Status();

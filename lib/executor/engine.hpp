@@ -27,7 +27,8 @@ struct EngineOptions {
   // Kept from one peer for operations that have not started, before it has to wait.
   int64_t early_bytes = 1 << 20;
   int64_t spin_ns = 20'000;
-  int64_t timeout_ns = 0;  // 0: none
+  bool shares_processor = false;  // with other ranks: only when it is given up can they send
+  int64_t timeout_ns = 0;         // 0: none
   // How long a failed operation waits for peers that may still write to its memory,
   // before it breaks the connection to them.
   int64_t quiesce_ns = 1'000'000'000;

@@ -34,6 +34,11 @@ const char* path_name(Path path) {
   return kNames[static_cast<int>(path)];
 }
 
+bool goes_at_once(const TransportLimits& limits, std::optional<int64_t> eager_bytes,
+                  int64_t payload_bytes) {
+  return payload_bytes <= eager_bytes.value_or(limits.eager_bytes);
+}
+
 bool fits_in_message(const TransportLimits& limits, std::optional<int64_t> eager_bytes,
                      int64_t payload_bytes) {
   return payload_bytes <=

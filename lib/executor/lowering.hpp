@@ -24,7 +24,10 @@ enum class Path : uint8_t {
 inline constexpr int kPathCount = 7;
 const char* path_name(Path path);
 
-// Whether the payload travels inside the first message.
+// Whether the payload is sent before the peer has asked for it, in one message or several.
+bool goes_at_once(const TransportLimits& limits, std::optional<int64_t> eager_bytes,
+                  int64_t payload_bytes);
+// Whether it travels inside the first message.
 bool fits_in_message(const TransportLimits& limits, std::optional<int64_t> eager_bytes,
                      int64_t payload_bytes);
 

@@ -228,6 +228,7 @@ void Operation::deliver(int world_rank, const MessageHeader& header,
     case MessageKind::offer:
       std::memcpy(&edges_[edge].offer, payload.data(), std::min(payload.size(), sizeof(Offer)));
       edges_[edge].has_offer = true;
+      if (edges_[edge].is_pushed()) edges_[edge].early.clear();
       if (edges_[edge].phase == EdgePhase::awaiting_data) take_offer(edge);
       break;
     case MessageKind::written:

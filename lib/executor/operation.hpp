@@ -99,7 +99,7 @@ struct EdgeState {
   View in_place;          // available: where the operand's bytes are
   Stream stream;
   Layout remote_layout;
-  std::vector<std::byte> early;
+  std::vector<std::byte> early;  // of an eager payload or of fragments that were not asked for
   CompiledTransfer transfer;
   std::vector<CompiledTransfer> pieces;          // of a stream
   const CompiledTransfer::Item* next = nullptr;  // a batch that waits for room
@@ -107,10 +107,13 @@ struct EdgeState {
   // False: the transfer has no batch left.
   bool has_next(CompiledTransfer& of) { return next || (next = of.next()); }
 
+  bool is_pushed() const { return has_offer && offer.layout == OfferedLayout::pushed; }
+  // Before the step has started.
+  bool has_all_fragments() const { return is_pushed() && std::ssize(early) == offer.length; }
   // Whether anything still has to come from the peer, or to reach it.
   bool needs_peer() const {
-    const bool all_came =
-        phase == EdgePhase::idle ? has_payload : phase == EdgePhase::available && !holds_source;
+    const bool all_came = phase == EdgePhase::idle ? has_payload || has_all_fragments()
+                                                   : phase == EdgePhase::available && !holds_source;
     return phase != EdgePhase::done && !all_came;
   }
 };
@@ -222,6 +225,8 @@ class Operation {
   void start_send(int edge);
   Post send_eager(int edge);
   bool send_first(int edge);
+  bool mappable(int edge);
+  bool push_unasked(int edge);
   Post send_offer(int edge);
   Status expose(int edge, const View& memory, bool write);
   // Names the layout in the offer, sending it first if need be; false: no room.
@@ -236,6 +241,8 @@ class Operation {
   bool has_expected_length(int edge, int64_t bytes);
   void take_fragment(int edge, std::span<const std::byte> payload);
   void take_offer(int edge);
+  void keep_fragment(int edge, std::span<const std::byte> payload);
+  void take_kept_fragments(int edge);
   bool remote_layout_known(int edge);  // sets remote_layout
   View remote_view(int edge) const;
   bool try_map(int edge);

@@ -54,6 +54,7 @@ void Operation::take_eager(int edge, std::span<const std::byte> payload) {
 void Operation::take_fragment(int edge, std::span<const std::byte> payload) {
   EdgeState& state = edges_[edge];
   const Edge& planned = plan_->edges[edge];
+  if (state.phase == EdgePhase::idle && state.is_pushed()) return keep_fragment(edge, payload);
   auto bytes = static_cast<int64_t>(payload.size());
   if (state.phase != EdgePhase::receiving || bytes > planned.slice.length - state.moved)
     return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL,
@@ -70,6 +71,22 @@ void Operation::take_fragment(int edge, std::span<const std::byte> payload) {
   if (lands) return data_landed(edge);
   state.phase = EdgePhase::available;
   try_reduce(planned.step);
+}
+
+// Of a step that has not started.
+void Operation::keep_fragment(int edge, std::span<const std::byte> payload) {
+  EdgeState& state = edges_[edge];
+  std::vector<std::byte>& early = state.early;
+  if (std::ssize(early) + std::ssize(payload) > state.offer.length)
+    return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "more than the {} bytes offered came",
+                                 state.offer.length));
+  early.insert(early.end(), payload.begin(), payload.end());
+}
+
+void Operation::take_kept_fragments(int edge) {
+  EdgeState& state = edges_[edge];
+  state.phase = EdgePhase::receiving;
+  if (!state.early.empty()) take_fragment(edge, state.early);
 }
 
 bool Operation::remote_layout_known(int edge) {
@@ -93,6 +110,7 @@ bool Operation::remote_layout_known(int edge) {
       return true;
     }
     case OfferedLayout::opaque:
+    case OfferedLayout::pushed:
       return false;
   }
   return false;
@@ -103,6 +121,7 @@ void Operation::take_offer(int edge) {
   EdgeState& state = edges_[edge];
   const Transport& way = transport(edge);
   if (!has_expected_length(edge, state.offer.length)) return;
+  if (state.is_pushed()) return take_kept_fragments(edge);
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
   const View here = view(plan_->edges[edge].slice);

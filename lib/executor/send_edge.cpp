@@ -25,16 +25,19 @@ Post Operation::send_eager(int edge) {
   return posted;
 }
 
-// Small payloads travel at once, larger ones are offered. False: no room yet.
+// Short payloads travel at once, larger ones are offered. False: no room yet.
 bool Operation::send_first(int edge) {
   const Slice& slice = plan_->edges[edge].slice;
-  if (is_signal(slice) ||
-      (fits_in_message(transport(edge).limits(), engine_.options().eager_bytes, slice.length) &&
-       engine_.takes_eager(world_peer(edge)))) {
+  const TransportLimits& limits = transport(edge).limits();
+  const std::optional<int64_t> eager_bytes = engine_.options().eager_bytes;
+  const bool at_once =
+      goes_at_once(limits, eager_bytes, slice.length) && engine_.takes_eager(world_peer(edge));
+  if (is_signal(slice) || (at_once && fits_in_message(limits, eager_bytes, slice.length))) {
     if (send_eager(edge) != Post::done) return false;
     complete_edge(edge);
     return true;
   }
+  if (at_once && !mappable(edge)) return push_unasked(edge);
   switch (send_offer(edge)) {
     case Post::busy:
       return false;
@@ -46,6 +49,22 @@ bool Operation::send_first(int edge) {
   // An answer cannot have come yet: it is delivered by a later progress().
   edges_[edge].phase = EdgePhase::awaiting_answer;
   return true;
+}
+
+// Whether the peer could do with one copy of what the edge sends.
+bool Operation::mappable(int edge) {
+  if (!transport(edge).limits().can_map) return false;
+  return expose(edge, view(plan_->edges[edge].slice), false).ok() &&
+         transport(edge).mappable(edges_[edge].memory);
+}
+
+// The offer tells the length only, so that a peer that expects another one notices.
+bool Operation::push_unasked(int edge) {
+  const Slice& slice = plan_->edges[edge].slice;
+  Offer offer{{}, slice.offset, slice.length, 0, OfferedLayout::pushed, 0};
+  if (send_struct(edge, MessageKind::offer, &offer, sizeof offer) != Post::done) return false;
+  edges_[edge].phase = EdgePhase::pushing;
+  return push(edge);
 }
 
 Post Operation::send_offer(int edge) {

@@ -9,11 +9,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include <sched.h>
+
 namespace sgl {
 namespace {
 
 // Looks for a message before the general way takes over, which sees to everything else too.
-constexpr int64_t kFewestLooks = 64, kMostLooks = 4096, kLookNs = 50;
+constexpr int64_t kFewestLooks = 8, kMostLooks = 4096, kLookNs = 50;
+// Turns given to ranks that share the processor, one of which has to send.
+constexpr int kMostYields = 64;
 
 }  // namespace
 
@@ -67,11 +71,15 @@ bool Operation::make_move(const ShortMove& move) {
 bool Operation::await(int edge, Arrival* arrival) {
   Transport& transport = *engine_.transport();
   const int peer = world_peer(edge);
-  int64_t looks = std::clamp(engine_.options().spin_ns / kLookNs, kFewestLooks, kMostLooks);
-  while (!transport.peek(peer, arrival)) {
-    if (--looks == 0) return false;
+  const int64_t most = std::clamp(engine_.options().spin_ns / kLookNs, kFewestLooks, kMostLooks);
+  int yields = engine_.options().shares_processor ? kMostYields : 0;
+  for (int64_t looks = most; !transport.peek(peer, arrival);) {
     // Without it the looks take the line from the sender again and again.
     __builtin_ia32_pause();
+    if (--looks > 0) continue;
+    if (--yields < 0) return false;
+    sched_yield();
+    looks = most;
   }
   const Slice& slice = plan_->edges[edge].slice;
   const MessageHeader expected =

@@ -35,6 +35,7 @@ enum class OfferedLayout : uint32_t {
   contiguous,  // one run: layout_hash is the offset of its first byte from the base
   announced,   // layout_hash names a layout that was sent before
   opaque,      // not to be had: only pushing or sending in fragments works
+  pushed,      // not asked for: the fragments follow at once, without an answer
 };
 
 struct Offer {

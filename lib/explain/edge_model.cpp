@@ -121,7 +121,7 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
   transfer.sends = sends;
   transfer.bytes = mine.view.length;
   transfer.path = choose_path(source, target);
-  transfer.half_trips = half_trips_of(transfer.path);
+  transfer.half_trips = is_unasked(transfer) ? 1 : half_trips_of(transfer.path);
   int64_t packed = 0;
   bool packs_here = posts_here(transfer);
   switch (transfer.path) {
@@ -161,12 +161,21 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
   const TransportLimits& limits = query_.limits;
   if (fits_in_message(limits, query_.eager_bytes, source.view.length)) return Path::eager;
   const bool mappable = limits.can_map && source.shared;
+  if (goes_unasked(source.view.length) && !mappable) return Path::push;
   const bool reachable = limits.registers_memory || limits.two_sided_lists || mappable;
   const Layout& layout = *source.view.layout;
   if (!reachable || !worth_describing(limits, layout, mappable) || !can_announce(layout))
     return Path::push;
   if (mappable) return Path::map;
   return bulk_path(limits, flow_, target.view, source.view, reachable);
+}
+
+bool EdgeModel::goes_unasked(int64_t bytes) const {
+  return goes_at_once(query_.limits, query_.eager_bytes, bytes);
+}
+
+bool EdgeModel::is_unasked(const Transfer& transfer) const {
+  return transfer.path == Path::push && goes_unasked(transfer.bytes);
 }
 
 bool EdgeModel::can_announce(const Layout& layout) {
@@ -180,7 +189,8 @@ void EdgeModel::count_messages(Transfer* transfer) const {
   int64_t& messages = transfer->traffic.messages;
   const int64_t most = std::max<int64_t>(1, query_.limits.max_message_bytes);
   if (!transfer->sends) {
-    messages = transfer->path == Path::eager ? 0 : 1;  // the answer to the offer
+    const bool answers = transfer->path != Path::eager && !is_unasked(*transfer);
+    messages = answers ? 1 : 0;                                               // to the offer
     if (transfer->path == Path::send) messages += transfer->traffic.batches;  // grants
     return;
   }
@@ -212,7 +222,7 @@ void EdgeModel::count_device(Transfer* transfer) const {
   first(offer);
   switch (transfer->path) {
     case Path::push: {
-      answer(0);
+      if (!is_unasked(*transfer)) answer(0);
       const int64_t most = query_.limits.max_message_bytes;
       for (int64_t from = 0; from < transfer->bytes; from += most)
         first(std::min(most, transfer->bytes - from));
@@ -317,6 +327,7 @@ int64_t EdgeModel::count_batches(BatchCompiler& compiler, bool turned_around,
 // As the transport does it: what is offered or asked for, and each batch's local range.
 void EdgeModel::count_registrations(const EdgeEnd& mine, Transfer* transfer) const {
   if (!query_.limits.registers_memory || mine.shared || transfer->path == Path::eager) return;
+  if (is_unasked(*transfer)) return;
   const bool exposes = transfer->sends || transfer->path == Path::write;
   const int64_t batches = posts_here(*transfer) ? transfer->traffic.batches : 0;
   transfer->traffic.registrations = query_.limits.keeps_registrations ? 0 : exposes + batches;

@@ -73,6 +73,8 @@ class EdgeModel {
   static Phase phase_of(const View& view);
   Transfer compile(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs);
   Path choose_path(const EdgeEnd& source, const EdgeEnd& target);
+  bool goes_unasked(int64_t bytes) const;
+  bool is_unasked(const Transfer& transfer) const;
   bool can_announce(const Layout& layout);
   void count_messages(Transfer* transfer) const;
   void count_device_messages(int64_t sent, int64_t received, int64_t payload_bytes,

@@ -125,17 +125,18 @@ TEST_F(Check, RightCallsPass) {
 // ---- Counts that differ, without SGLCOLL_CHECK
 
 TEST(Mismatch, of_long_messages_is_refused) {
-  constexpr int64_t kCount = 500'000;
+  constexpr int64_t kCount = 500'000, kUnaskedCount = 6000;
   for (int64_t more : {-3, 3}) {
-    on_world(2, [more](sglcoll_comm world) {
-      const int64_t count = kCount + (rank_of(world) == 1 ? more : 0);
-      std::vector<int> mine(kCount + 3, 1), all(2 * (kCount + 3));
-      EXPECT_EQ(
-          sglcoll_allgather(mine.data(), count, SGLCOLL_INT, all.data(), count, SGLCOLL_INT, world),
-          SGLCOLL_ERR_MISMATCH);
-      const std::string text = sglcoll_last_error();
-      EXPECT_NE(text.find("counts or types differ"), std::string::npos) << text;
-    });
+    for (int64_t usual : {kUnaskedCount, kCount})
+      on_world(2, [more, usual](sglcoll_comm world) {
+        const int64_t count = usual + (rank_of(world) == 1 ? more : 0);
+        std::vector<int> mine(usual + 3, 1), all(2 * (usual + 3));
+        EXPECT_EQ(sglcoll_allgather(mine.data(), count, SGLCOLL_INT, all.data(), count, SGLCOLL_INT,
+                                    world),
+                  SGLCOLL_ERR_MISMATCH);
+        const std::string text = sglcoll_last_error();
+        EXPECT_NE(text.find("counts or types differ"), std::string::npos) << text;
+      });
     on_world(2, [more](sglcoll_comm world) {
       const int64_t count = kCount + (rank_of(world) == 1 ? more : 0);
       std::vector<int> data(kCount + 3, 1);

@@ -234,7 +234,8 @@ int run(uint64_t seed, int64_t first, int64_t last, const std::string& prefix) {
     Draw draw = make_draw(seed, index, backend->size());
     results << index << " start " << describe(draw) << std::endl;
     std::string failure = Part(draw, backend->rank()).run(*backend);
-    results << index << (failure.empty() ? " right" : " wrong " + on_one_line(failure)) << std::endl;
+    results << index << (failure.empty() ? " right" : " wrong " + on_one_line(failure))
+            << std::endl;
   }
   return results ? 0 : 1;
 }

@@ -246,12 +246,12 @@ Status choose_rest(const Runner& runner, const RunOptions& options, NodeModel* m
                                     2 * MiB);
   if (!apart.ok()) return std::move(apart.status());
   choices.read_apart_bytes = apart.value();
-  // Sent inside the first message, or offered and asked for.
+  // Sent at once, or offered and asked for.
   Result<int64_t> offered = crossover(runner,
                                       {"allgather",
                                        2,
-                                       {2 * KiB, 4 * KiB, 8 * KiB, 16 * KiB},
-                                       {"SGLCOLL_SHM_PATH=staged", "SGLCOLL_EAGER_BYTES=16K"},
+                                       {2 * KiB, 4 * KiB, 8 * KiB, 16 * KiB, 32 * KiB, 64 * KiB},
+                                       {"SGLCOLL_SHM_PATH=staged", "SGLCOLL_EAGER_BYTES=64K"},
                                        {"SGLCOLL_SHM_PATH=staged", "SGLCOLL_EAGER_BYTES=0"}},
                                       0);
   if (!offered.ok()) return std::move(offered.status());

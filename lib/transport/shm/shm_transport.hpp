@@ -73,6 +73,11 @@ class ShmTransport final : public Transport {
                             uint64_t token) override;
   Result<Post> post_send(int peer, const Batch& batch, const View& local, uint64_t token) override;
   int progress(TransportSink& sink) override;
+  // Among ranks that share processors sleeping is dearer: the senders make the system calls
+  // that wake, and each waking breaks into what a rank does there.
+  int64_t yield_ns() const override {
+    return parts_.processor_each ? Transport::yield_ns() : 1'000'000;
+  }
   void wait(int64_t max_ns) override;
   bool prepare_wait(std::vector<int>* descriptors) override;
   void finish_wait() override;
