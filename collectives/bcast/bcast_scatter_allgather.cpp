@@ -83,7 +83,7 @@ ScheduleCost cost(const Problem& problem) {
   if (problem.size == 1) return {};
   const Layout layout(problem);
   return {.steps = ceil_log2(problem.size) + problem.size - 1,
-          .bytes = 2 * (problem.size - 1) * layout.pieces.largest()};
+          .bytes = int64_t{2} * (problem.size - 1) * layout.pieces.largest()};
 }
 
 }  // namespace

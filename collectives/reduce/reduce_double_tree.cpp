@@ -80,7 +80,7 @@ ScheduleCost cost(const Problem& problem) {
   if (problem.size == 1) return {};
   const Pieces pieces = pieces_of(problem);
   const int64_t bytes = pieces.count() * pieces.largest();
-  return {.steps = 2 * ceil_log2(problem.size) + pieces.count(),
+  return {.steps = int64_t{2} * ceil_log2(problem.size) + pieces.count(),
           .bytes = bytes,
           .reduced_bytes = bytes};
 }

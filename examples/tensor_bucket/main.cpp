@@ -33,7 +33,7 @@ std::vector<Tensor> load_tensors(const std::string& path, std::string* wrong) {
     size_t elements = 1;
     for (size_t dim = 0; words >> dim;) elements *= dim;
     if (!words.eof()) {
-      *wrong = path + ": \"" + line + "\" is not NAME DIM [DIM ...]";
+      wrong->assign(path).append(": \"").append(line).append("\" is not NAME DIM [DIM ...]");
       return {};
     }
     tensors.emplace_back(elements);
@@ -53,7 +53,8 @@ void fill(std::vector<Tensor>& tensors, int rank) {
 }
 
 bool is_sum(const std::vector<Tensor>& tensors, int ranks) {
-  const auto times = static_cast<float>(ranks * (ranks + 1) / 2);
+  const int sum_of_ranks = ranks * (ranks + 1) / 2;
+  const auto times = static_cast<float>(sum_of_ranks);
   for (size_t t = 0; t < tensors.size(); ++t)
     for (size_t i = 0; i < tensors[t].size(); ++i)
       if (tensors[t][i] != times * gradient(0, t, i)) return false;
@@ -144,6 +145,7 @@ Outcome allreduce_list(const sglcoll::World& world, std::vector<Tensor>& tensors
 Outcome exchange_shards(const sglcoll::World& world, std::vector<Tensor>& tensors) {
   const int64_t elements = count_elements(tensors), shard = shard_elements(world, elements);
   std::vector<sglcoll::Datatype> parts;
+  parts.reserve(static_cast<size_t>(world.size()));
   for (int i = 0; i < world.size(); ++i)
     parts.push_back(
         list_type(tensors, i * shard, std::clamp<int64_t>(elements - i * shard, 0, shard)));

@@ -152,9 +152,11 @@ void release_type(sglcoll_type type);
 Status give_text(const std::string& value, char* text, size_t text_bytes, size_t* needed_bytes);
 
 // Declares `variable` from a Result, or returns its failure.
+// NOLINTBEGIN(bugprone-macro-parentheses): a name that is declared takes none
 #define SGL_ASSIGN(variable, expression)                                     \
   auto variable##_result = (expression);                                     \
   if (!variable##_result.ok()) return std::move(variable##_result.status()); \
   auto variable = variable##_result.take()
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace sgl
