@@ -54,8 +54,7 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
   limits.eager_bytes = choices.eager_bytes;
   limits.bulk_min_run_bytes = choices.shared_read_run_bytes;
   // Without mapping, reading was asked for by name (SGLCOLL_SHM_PATH).
-  if (can_map && can_read && !processor_each)
-    limits.push_alone_below_bytes = kSharedReadAloneBytes;
+  if (can_map && can_read && !processor_each) limits.push_alone_below_bytes = kSharedReadAloneBytes;
   // With a processor each, the sender has time for its part.
   if (can_map && can_read && processor_each) {
     limits.bulk_min_run_bytes = choices.read_run_bytes;
