@@ -122,10 +122,10 @@ Choice on_node_choice(const Problem& problem, const NodeChoices& choices) {
     case Collective::reduce:
       if (total >= choices.cooperative_bytes && problem.size >= kCooperativeRanks)
         return {"cooperative",
-                "the ranks share memory; the tuning's cooperative_bytes (64 KiB) or more and 3 "
+                "the ranks share memory; the tuning's cooperative_bytes or more and 3 "
                 "ranks or more"};
       return {"direct",
-              "the ranks share memory; less than the tuning's cooperative_bytes (64 KiB) or than 3 "
+              "the ranks share memory; less than the tuning's cooperative_bytes or than 3 "
               "ranks"};
     case Collective::allreduce:
       if (total <= choices.whole_bytes && (problem.size - 1) * total <= kWholeTotalBytes)

@@ -162,6 +162,7 @@ Status World::agree_on_settings() {
     if (other.reproducible != mine.reproducible)
       return differ("SGLCOLL_REPRODUCIBLE", other.reproducible, mine.reproducible);
   }
+  settings_.node.choices = settings_.node.choices.among(processor_each_);
   return {};
 }
 

@@ -20,7 +20,7 @@ int64_t push_below(const TransportLimits& limits, Flow flow) {
       return limits.push_alone_below_bytes;
     case Flow::many_operands:
       // Longer operands are read piece by piece, and never leave the cache.
-      return std::min(limits.push_below_bytes, kOperandPieceBytes);
+      return std::min(limits.push_alone_below_bytes, kOperandPieceBytes);
     default:
       return limits.push_below_bytes;
   }
@@ -62,7 +62,8 @@ Flow flow_of(const Problem& problem, std::string_view algorithm) {
     case Collective::alltoallv:
     case Collective::alltoallw:
       return Flow::apart;
-    case Collective::reduce:
+    case Collective::reduce:  // its root has enough to do, so the others copy their part
+      return Flow::operand;
     case Collective::allreduce:
     case Collective::reduce_scatter:
     case Collective::reduce_scatter_block:

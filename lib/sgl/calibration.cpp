@@ -53,6 +53,7 @@ constexpr std::array kChoices{
     Constant{"read_apart_bytes", &NodeChoices::read_apart_bytes},
     Constant{"stream_bytes", &NodeChoices::stream_bytes},
     Constant{"cooperative_bytes", &NodeChoices::cooperative_bytes},
+    Constant{"shared_cooperative_bytes", &NodeChoices::shared_cooperative_bytes},
     Constant{"whole_bytes", &NodeChoices::whole_bytes},
 };
 static_assert(sizeof(NodeChoices) == kChoices.size() * sizeof(int64_t), "a choice has no name");

@@ -71,6 +71,7 @@ void expect_the_cause_and_the_own_step(const std::string& text, bool cause_is_he
 // Ranks that hear of it from others, who heard of it from others.
 TEST(Refused, ATextDoesNotGrowOnItsWay) {
   setenv("SGLCOLL_ALGORITHM", "allreduce=ring", 1);
+  setenv("SGLCOLL_SHM_PATH", "cma", 1);  // pieces of this size are pushed otherwise
   constexpr int kMany = 6, kCount = 300000;
   ProcessReport report = run_processes(kMany, [](int rank, const Allgather& allgather) {
     run_in_world(rank, kMany, allgather, [&](sglcoll_comm world) {
@@ -89,12 +90,14 @@ TEST(Refused, ATextDoesNotGrowOnItsWay) {
     });
   });
   EXPECT_TRUE(report.all_passed()) << report.text();
+  unsetenv("SGLCOLL_SHM_PATH");
   unsetenv("SGLCOLL_ALGORITHM");
 }
 
 // Operations on the communicator that every rank has started before and after the one that
 // fails on one rank: what came before is done everywhere, nothing after it is.
 TEST(Refused, EndsWhatHasBeenStartedAfterIt) {
+  setenv("SGLCOLL_SHM_PATH", "cma", 1);
   on_world(5, [](sglcoll_comm world) {
     constexpr int kCount = 300000;
     const int size = size_of(world);
@@ -123,6 +126,7 @@ TEST(Refused, EndsWhatHasBeenStartedAfterIt) {
     EXPECT_EQ(before, size);
     ASSERT_OK(sglcoll_request_free(&persistent));
   });
+  unsetenv("SGLCOLL_SHM_PATH");
 }
 
 }  // namespace

@@ -107,6 +107,10 @@ TEST(Table, ATuningMovesItsBounds) {
   };
   EXPECT_EQ(chosen(Collective::bcast, 4, 1 << 10), "cooperative");
   EXPECT_EQ(chosen(Collective::reduce, 4, (1 << 10) - 4), "direct");
+  choices.shared_cooperative_bytes = 4 << 10;
+  choices = choices.among(false);
+  EXPECT_EQ(chosen(Collective::bcast, 4, 2 << 10), "direct");
+  EXPECT_EQ(chosen(Collective::bcast, 4, 4 << 10), "cooperative");
   EXPECT_EQ(chosen(Collective::allreduce, 2, 32), "direct_whole");
   EXPECT_EQ(chosen(Collective::allreduce, 2, 36), "direct");
 }

@@ -51,8 +51,19 @@ TEST(PathOnNode, several_operands_of_more_than_a_piece_are_read) {
 
 TEST(PathOnNode, ranks_that_share_processors_read_what_has_long_runs) {
   EXPECT_EQ(choice(false, Collective::allgather, Layout::run(0, 32 << 10)), Path::read_lists);
-  EXPECT_EQ(choice(false, Collective::bcast, blocks(64 << 10, 4 << 10)), Path::read_lists);
-  EXPECT_EQ(choice(false, Collective::bcast, blocks(64 << 10, 2 << 10)), Path::push);
+  EXPECT_EQ(choice(false, Collective::allgather, blocks(64 << 10, 4 << 10)), Path::read_lists);
+  EXPECT_EQ(choice(false, Collective::allgather, blocks(64 << 10, 2 << 10)), Path::push);
+}
+
+TEST(PathOnNode, ranks_that_share_processors_push_to_and_from_a_root) {
+  for (Collective collective : {Collective::bcast, Collective::gather, Collective::reduce}) {
+    EXPECT_EQ(choice(false, collective, Layout::run(0, (1 << 20) - 1), 4), Path::push);
+    EXPECT_EQ(choice(false, collective, Layout::run(0, 1 << 20), 4), Path::read_lists);
+  }
+  const Layout piece = Layout::run(0, kOperandPieceBytes);
+  EXPECT_EQ(choice(false, Collective::allreduce, Layout::run(0, kOperandPieceBytes - 1), 4),
+            Path::push);
+  EXPECT_EQ(choice(false, Collective::allreduce, piece, 4), Path::read_lists);
 }
 
 TEST(PathOnNode, a_tuning_moves_the_bounds) {

@@ -105,7 +105,7 @@ NodeModel distinct_node() {
   model.copy.point(TimeGrid::kWhole, 0) = 17.25;
   model.switch_ns = 18.25;
   model.irregular_run_ns = 19.25;
-  model.choices = {1, 2, 3, 4, 5, 6, 7, 8};
+  model.choices = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   return model;
 }
 

@@ -289,6 +289,7 @@ Result<PlanQuery> make_query(const Options& options) {
   Result<NodeTuning> tuning = find_node_tuning();
   if (!tuning.ok()) return std::move(tuning.status());
   query.choices = tuning.value().model.choices;
+  if (options.transport == "shm") query.choices = query.choices.among(has_processor_each(options));
   query.limits = limits_of(options, query.choices);
   query.on_node = options.transport == "shm";
   query.time = query.on_node ? TimeModel::of_node(tuning.value().model) : TimeModel::device();

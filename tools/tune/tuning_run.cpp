@@ -295,7 +295,10 @@ Status measure_sharing(const Runner& runner, const RunOptions& options, NodeMode
                                       {"SGLCOLL_ALGORITHM=bcast=cooperative"}},
                                      0);
   if (!shared.ok()) return std::move(shared.status());
-  if (shared.value() > 0) model->choices.cooperative_bytes = shared.value();
+  NodeChoices& choices = model->choices;
+  int64_t& bound =
+      few > model->processors ? choices.shared_cooperative_bytes : choices.cooperative_bytes;
+  if (shared.value() > 0) bound = shared.value();
   return {};
 }
 

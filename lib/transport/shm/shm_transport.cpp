@@ -25,6 +25,9 @@ constexpr uint64_t kArenaKey = 1;
 constexpr uint32_t kClosed = 1;
 
 constexpr int64_t kMaxMessageBytes = 16 << 10;
+// Among ranks that share processors, transfers with a rank that all wait for are worth reading
+// from here on; up to here two copies cost it less than the look-up of pages for all peers.
+constexpr int64_t kSharedReadAloneBytes = 1 << 20;
 // Messages from one peer before the others have their turn.
 constexpr int kMessagesPerTurn = 64;
 // Progress calls between two looks at the peers' processes; a look is a system call.
@@ -51,6 +54,7 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
   limits.eager_bytes = choices.eager_bytes;
   limits.bulk_min_run_bytes = choices.shared_read_run_bytes;
   // Without mapping, reading was asked for by name (SGLCOLL_SHM_PATH).
+  if (can_map && can_read && !processor_each) limits.push_alone_below_bytes = kSharedReadAloneBytes;
   // With a processor each, the sender has time for its part.
   if (can_map && can_read && processor_each) {
     limits.bulk_min_run_bytes = choices.read_run_bytes;
