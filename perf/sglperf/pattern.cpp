@@ -77,10 +77,15 @@ void write_inputs(const Pattern& p, const Shape& shape, Buffers buffers) {
 
 bool verify(const Pattern& p, const Shape& shape, const int32_t* recv) {
   bool right = true;
-  for (int block = 0; block < blocks_received(p.collective, p.rank, p.size, p.root); ++block)
+  for (int block = 0; block < blocks_received(p.collective, p.rank, p.size, p.root); ++block) {
+    // Values, and so their sums, grow by the same from each element to the next.
+    const auto first = static_cast<uint32_t>(expected(p, block, 0));
+    const uint32_t step = static_cast<uint32_t>(expected(p, block, 1)) - first;
     for_each_element(shape, [&](int64_t i, int64_t offset) {
-      right &= recv[block * shape.extent + offset] == expected(p, block, i);
+      const auto found = static_cast<uint32_t>(recv[block * shape.extent + offset]);
+      right &= found == first + static_cast<uint32_t>(i) * step;
     });
+  }
   return right;
 }
 

@@ -203,8 +203,8 @@ TEST(Arrangement, OnlyTheRankNearestToTheDeviceSpeaksForItsNode) {
     paths[rank].device_steps = steps[rank];
   }
   const Arrangement arrangement(paths);
-  for (Collective collective :
-       {Collective::allgather, Collective::allreduce, Collective::barrier}) {
+  for (Collective collective : {Collective::allgather, Collective::reduce_scatter,
+                                Collective::allreduce, Collective::barrier}) {
     SCOPED_TRACE(collective_name(collective));
     Problem problem;
     problem.collective = collective;
