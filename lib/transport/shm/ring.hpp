@@ -68,6 +68,7 @@ class RingChannel {
         geometry_(geometry) {}
 
   const RingGeometry& geometry() const { return geometry_; }
+  std::span<std::byte> payload_ring() const { return {data_, geometry_.data_bytes}; }
 
  protected:
   RingLine& line(uint32_t position) const { return lines_[position & (geometry_.lines - 1)]; }

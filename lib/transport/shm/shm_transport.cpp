@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace sgl {
@@ -67,6 +68,14 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
 
 namespace {
 
+// All at once: else the first round through a ring meets a page fault every 4 KiB, each of which
+// may cost more than the message. Kernels before 5.14 refuse.
+void give_pages(std::span<std::byte> memory) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  std::byte* first = memory.data() - reinterpret_cast<uintptr_t>(memory.data()) % page;
+  madvise(first, static_cast<size_t>(memory.data() + memory.size() - first), MADV_POPULATE_WRITE);
+}
+
 void wake_peer(ShmPeer& peer) {
   wake(peer.segment.header().sleeping, peer.bell.get());
 }
@@ -103,6 +112,10 @@ Post ShmTransport::send_message(int peer, const MessageHeader& header, const Vie
   ShmPeer* target = find_peer(peer);
   if (!target || target->stage != ShmPeer::Stage::alive) return Post::failed;
   if (header.bytes > limits_.max_message_bytes) return Post::failed;
+  if (header.bytes > kInlineBytes && !target->paged) {
+    give_pages(target->outbound.payload_ring());
+    target->paged = true;
+  }
   std::byte* place = target->outbound.reserve(header.bytes);
   target->blocked = place == nullptr;
   if (!place) return Post::busy;

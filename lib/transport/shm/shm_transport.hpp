@@ -30,6 +30,7 @@ struct ShmPeer {
   uint64_t arena_base = 0;  // address in its process
   Mapping arena;            // in ours, once asked for
   bool arena_refused = false;
+  bool paged = false;    // the payload ring to it has all its pages
   bool blocked = false;  // a send found the ring full
   bool drain = false;    // it died: what it sent before still counts
   bool left = false;     // it ended its transport
