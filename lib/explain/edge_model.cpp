@@ -121,7 +121,8 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
   transfer.sends = sends;
   transfer.bytes = mine.view.length;
   transfer.path = choose_path(source, target);
-  transfer.half_trips = is_unasked(transfer) ? 1 : half_trips_of(transfer.path);
+  transfer.is_unasked = transfer.path == Path::push && goes_unasked(source);
+  transfer.half_trips = transfer.is_unasked ? 1 : half_trips_of(transfer.path);
   int64_t packed = 0;
   bool packs_here = posts_here(transfer);
   switch (transfer.path) {
@@ -161,7 +162,6 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
   const TransportLimits& limits = query_.limits;
   if (fits_in_message(limits, query_.eager_bytes, source.view.length)) return Path::eager;
   const bool mappable = limits.can_map && source.shared;
-  if (goes_unasked(source.view.length) && !mappable) return Path::push;
   const bool reachable = limits.registers_memory || limits.two_sided_lists || mappable;
   const Layout& layout = *source.view.layout;
   if (!reachable || !worth_describing(limits, layout, mappable) || !can_announce(layout))
@@ -170,12 +170,12 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
   return bulk_path(limits, flow_, target.view, source.view, reachable);
 }
 
-bool EdgeModel::goes_unasked(int64_t bytes) const {
-  return goes_at_once(query_.limits, query_.eager_bytes, bytes);
-}
-
-bool EdgeModel::is_unasked(const Transfer& transfer) const {
-  return transfer.path == Path::push && goes_unasked(transfer.bytes);
+// As the sender decides it, which knows its own layout only.
+bool EdgeModel::goes_unasked(const EdgeEnd& source) const {
+  const TransportLimits& limits = query_.limits;
+  return goes_at_once(limits, query_.eager_bytes, source.view.length) &&
+         !(limits.can_map && source.shared) &&
+         bulk_path(limits, flow_, source.view, source.view, true) == Path::push;
 }
 
 bool EdgeModel::can_announce(const Layout& layout) {
@@ -189,7 +189,7 @@ void EdgeModel::count_messages(Transfer* transfer) const {
   int64_t& messages = transfer->traffic.messages;
   const int64_t most = std::max<int64_t>(1, query_.limits.max_message_bytes);
   if (!transfer->sends) {
-    const bool answers = transfer->path != Path::eager && !is_unasked(*transfer);
+    const bool answers = transfer->path != Path::eager && !transfer->is_unasked;
     messages = answers ? 1 : 0;                                               // to the offer
     if (transfer->path == Path::send) messages += transfer->traffic.batches;  // grants
     return;
@@ -222,7 +222,7 @@ void EdgeModel::count_device(Transfer* transfer) const {
   first(offer);
   switch (transfer->path) {
     case Path::push: {
-      if (!is_unasked(*transfer)) answer(0);
+      if (!transfer->is_unasked) answer(0);
       const int64_t most = query_.limits.max_message_bytes;
       for (int64_t from = 0; from < transfer->bytes; from += most)
         first(std::min(most, transfer->bytes - from));
@@ -327,7 +327,7 @@ int64_t EdgeModel::count_batches(BatchCompiler& compiler, bool turned_around,
 // As the transport does it: what is offered or asked for, and each batch's local range.
 void EdgeModel::count_registrations(const EdgeEnd& mine, Transfer* transfer) const {
   if (!query_.limits.registers_memory || mine.shared || transfer->path == Path::eager) return;
-  if (is_unasked(*transfer)) return;
+  if (transfer->is_unasked) return;
   const bool exposes = transfer->sends || transfer->path == Path::write;
   const int64_t batches = posts_here(*transfer) ? transfer->traffic.batches : 0;
   transfer->traffic.registrations = query_.limits.keeps_registrations ? 0 : exposes + batches;

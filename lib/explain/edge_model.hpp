@@ -28,6 +28,7 @@ struct Transfer {
   bool sends = false;
   bool signal = false;
   Path path = Path::eager;
+  bool is_unasked = false;  // pushed without an answer to the offer
   int64_t bytes = 0;
   Traffic traffic;
   int least_sges = 0, most_sges = 0;  // of the local lists of the work requests, if this end posts
@@ -73,8 +74,7 @@ class EdgeModel {
   static Phase phase_of(const View& view);
   Transfer compile(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs);
   Path choose_path(const EdgeEnd& source, const EdgeEnd& target);
-  bool goes_unasked(int64_t bytes) const;
-  bool is_unasked(const Transfer& transfer) const;
+  bool goes_unasked(const EdgeEnd& source) const;
   bool can_announce(const Layout& layout);
   void count_messages(Transfer* transfer) const;
   void count_device_messages(int64_t sent, int64_t received, int64_t payload_bytes,
