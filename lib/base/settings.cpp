@@ -60,9 +60,8 @@ constexpr Setting kSettings[] = {
      "runs of memory below this many bytes are copied for an RDMA device, not given a segment of "
      "their own; 0 copies none, auto takes the cost model's crossover"},
     {"SGLCOLL_EAGER_BYTES", SettingKind::automatic, "auto", "",
-     "payloads up to this many bytes are sent before they are asked for, in one message if they "
-     "fit "
-     "(the same on all ranks); auto: 32K in shared memory, 4K over RDMA"},
+     "payloads up to this many bytes are sent before they are asked for (the same on all ranks); "
+     "auto: 32K in shared memory, 4K over RDMA"},
     {"SGLCOLL_EARLY_BYTES", SettingKind::bytes, "1M", "",
      "bytes kept of messages from one rank for operations that this one has not started; a rank "
      "that has sent more waits with its payloads until they are asked for"},
