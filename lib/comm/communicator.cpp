@@ -295,6 +295,7 @@ Status Communicator::check_across_ranks(const CollectiveCall& call,
   if (!known_in_part) return {};
   if (exchanges) return check_pairs(call, held);
   std::vector<int64_t> given;
+  given.reserve(cards.size());
   for (const CallCard& card : cards) given.push_back(card.own_bytes);
   return check_against_root(call.problem, given, held);
 }

@@ -23,9 +23,9 @@ bool same_problem(const Problem& a, const Problem& b) {
 }
 
 PlanCache::Entry* PlanCache::find(const Problem& problem) {
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (!same_problem(entries_[i]->plan->problem, problem)) continue;
-    if (i > 0) std::rotate(entries_.begin(), entries_.begin() + i, entries_.begin() + i + 1);
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (!same_problem((*entry)->plan->problem, problem)) continue;
+    if (entry != entries_.begin()) std::rotate(entries_.begin(), entry, entry + 1);
     return entries_.front().get();
   }
   return nullptr;
