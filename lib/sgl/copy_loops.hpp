@@ -51,13 +51,24 @@ struct Held {
 
   [[gnu::always_inline]] void load(const std::byte* from) {
 #pragma GCC unroll 16
-    for (int64_t i = 0; i < pieces; ++i)
+    for (int64_t i = 0; i < pieces; ++i) {
       __builtin_memcpy(&piece[i], from + i * piece_bytes, piece_bytes);
+      keep_order();
+    }
   }
   [[gnu::always_inline]] void store(std::byte* to) const {
 #pragma GCC unroll 16
-    for (int64_t i = 0; i < pieces; ++i)
+    for (int64_t i = 0; i < pieces; ++i) {
       __builtin_memcpy(to + i * piece_bytes, &piece[i], piece_bytes);
+      keep_order();
+    }
+  }
+
+ private:
+  // The compiler would turn some pairs around, and from the second-level cache that costs a
+  // quarter.
+  [[gnu::always_inline]] static void keep_order() {
+    if constexpr (pieces > 1) __asm__ volatile("" ::: "memory");
   }
 };
 
@@ -144,43 +155,43 @@ void unpack_near(std::byte*, const std::byte*, const RunGrid&) {}
 
 // ---- Many runs ----
 
-// Runs that are loaded together.
+// Runs a turn, so that no address waits for the one before.
+constexpr int64_t kTurn = 4;
+// Those of them that are loaded together. From the second-level cache whole vectors are slower so.
 template <class Run>
-constexpr int64_t kTogether = Run::held_bytes == 0
-                                  ? 1
-                                  : (4 * Run::held_bytes <= kMostHeldBytes
-                                         ? 4
-                                         : (2 * Run::held_bytes <= kMostHeldBytes ? 2 : 1));
+constexpr int64_t kTogether = Run::held_bytes > 0 && Run::held_bytes < kVectorBytes ? kTurn : 1;
 
 // kCount runs, run i between to_of(i) and from_of(i).
 template <class Run, int64_t kCount, class To, class From>
-[[gnu::always_inline]] inline void move_together(To to_of, From from_of, int64_t length) {
-  if constexpr (Run::held_bytes > 0) {
-    Run runs[kCount];
+[[gnu::always_inline]] inline void move_turn(To to_of, From from_of, int64_t length) {
+  constexpr int64_t together = kTogether<Run> < kCount ? kTogether<Run> : kCount;
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kCount; ++i) runs[i].load(from_of(i), length);
+  for (int64_t first = 0; first < kCount; first += together) {
+    if constexpr (Run::held_bytes > 0) {
+      Run runs[together];
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kCount; ++i) runs[i].store(to_of(i), length);
-  } else {
-    for (int64_t i = 0; i < kCount; ++i) Run::move(to_of(i), from_of(i), length);
+      for (int64_t i = 0; i < together; ++i) runs[i].load(from_of(first + i), length);
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < together; ++i) runs[i].store(to_of(first + i), length);
+    } else {
+      Run::move(to_of(first), from_of(first), length);
+    }
   }
 }
 
-// Several runs a turn, so that no address waits for the one before.
 template <class Run>
 [[gnu::always_inline]] inline void move_row(std::byte* to, int64_t to_stride, const std::byte* from,
                                             int64_t from_stride, int64_t count, int64_t length) {
-  constexpr int64_t together = kTogether<Run>;
   const auto to_of = [&](int64_t i) { return to + i * to_stride; };
   const auto from_of = [&](int64_t i) { return from + i * from_stride; };
   int64_t i = 0;
-  for (; i + together <= count; i += together) {
-    move_together<Run, together>(to_of, from_of, length);
-    to += together * to_stride;
-    from += together * from_stride;
+  for (; i + kTurn <= count; i += kTurn) {
+    move_turn<Run, kTurn>(to_of, from_of, length);
+    to += kTurn * to_stride;
+    from += kTurn * from_stride;
   }
   for (; i < count; ++i) {
-    move_together<Run, 1>(to_of, from_of, length);
+    move_turn<Run, 1>(to_of, from_of, length);
     to += to_stride;
     from += from_stride;
   }
@@ -216,34 +227,30 @@ template <class Run>
 void pack_indexed(std::byte* to, const std::byte* from, const int64_t* displacements, int64_t count,
                   int64_t run_length) {
   const int64_t length = bytes_of<Run>(run_length);
-  constexpr int64_t together = kTogether<Run>;
   const auto to_of = [&](int64_t i) { return to + i * length; };
   const auto from_of = [&](int64_t i) { return from + displacements[i]; };
   int64_t i = 0;
-  for (; i + together <= count; i += together) {
-    move_together<Run, together>(to_of, from_of, length);
-    to += together * length;
-    displacements += together;
+  for (; i + kTurn <= count; i += kTurn) {
+    move_turn<Run, kTurn>(to_of, from_of, length);
+    to += kTurn * length;
+    displacements += kTurn;
   }
-  for (; i < count; ++i, to += length, ++displacements)
-    move_together<Run, 1>(to_of, from_of, length);
+  for (; i < count; ++i, to += length, ++displacements) move_turn<Run, 1>(to_of, from_of, length);
 }
 
 template <class Run>
 void unpack_indexed(std::byte* to, const std::byte* from, const int64_t* displacements,
                     int64_t count, int64_t run_length) {
   const int64_t length = bytes_of<Run>(run_length);
-  constexpr int64_t together = kTogether<Run>;
   const auto to_of = [&](int64_t i) { return to + displacements[i]; };
   const auto from_of = [&](int64_t i) { return from + i * length; };
   int64_t i = 0;
-  for (; i + together <= count; i += together) {
-    move_together<Run, together>(to_of, from_of, length);
-    from += together * length;
-    displacements += together;
+  for (; i + kTurn <= count; i += kTurn) {
+    move_turn<Run, kTurn>(to_of, from_of, length);
+    from += kTurn * length;
+    displacements += kTurn;
   }
-  for (; i < count; ++i, from += length, ++displacements)
-    move_together<Run, 1>(to_of, from_of, length);
+  for (; i < count; ++i, from += length, ++displacements) move_turn<Run, 1>(to_of, from_of, length);
 }
 
 template <class Run>
