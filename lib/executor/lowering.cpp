@@ -41,8 +41,8 @@ bool goes_at_once(const TransportLimits& limits, std::optional<int64_t> eager_by
 
 bool fits_in_message(const TransportLimits& limits, std::optional<int64_t> eager_bytes,
                      int64_t payload_bytes) {
-  return payload_bytes <=
-         std::min(eager_bytes.value_or(limits.eager_bytes), limits.max_message_bytes);
+  return goes_at_once(limits, eager_bytes, payload_bytes) &&
+         payload_bytes <= limits.max_message_bytes;
 }
 
 bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool mappable) {
@@ -85,6 +85,10 @@ Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, cons
   if (limits.can_read && contiguous_address(remote)) return Path::read;
   if (limits.can_write && contiguous_address(local)) return Path::write;
   return limits.can_send ? Path::send : Path::push;
+}
+
+bool would_ask_push(const TransportLimits& limits, Flow flow, const View& source) {
+  return bulk_path(limits, flow, source, source, true) == Path::push;
 }
 
 bool worth_describing(const TransportLimits& limits, const Layout& layout, bool mappable) {

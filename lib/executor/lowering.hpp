@@ -50,6 +50,10 @@ Flow flow_of(const Problem& problem, std::string_view algorithm);
 Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, const View& remote,
                bool reachable);
 
+// Whether a receiver that cannot map `source` would answer its offer by asking for messages, as
+// far as the sender knows: if the layouts are alike.
+bool would_ask_push(const TransportLimits& limits, Flow flow, const View& source);
+
 // Whether the receiver needs to know the layout of the memory that a sender offers.
 bool worth_describing(const TransportLimits& limits, const Layout& layout, bool mappable);
 // Path::send: which end's side may have packed SGEs. At the receiver, `local` as above.

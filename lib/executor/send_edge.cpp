@@ -7,15 +7,6 @@
 #include <cstring>
 
 namespace sgl {
-namespace {
-
-// Whether a peer that cannot map the memory would answer an offer by asking for messages, if
-// its layout is like this one.
-bool would_ask(const TransportLimits& limits, Flow flow, const View& source) {
-  return bulk_path(limits, flow, source, source, true) == Path::push;
-}
-
-}  // namespace
 
 void Operation::start_send(int edge) {
   edges_[edge].phase = EdgePhase::sending;
@@ -46,7 +37,7 @@ bool Operation::send_first(int edge) {
     complete_edge(edge);
     return true;
   }
-  if (at_once && would_ask(limits, flow_, view(slice)) && !mappable(edge))
+  if (at_once && would_ask_push(limits, flow_, view(slice)) && !mappable(edge))
     return push_unasked(edge);
   switch (send_offer(edge)) {
     case Post::busy:

@@ -174,8 +174,7 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
 bool EdgeModel::goes_unasked(const EdgeEnd& source) const {
   const TransportLimits& limits = query_.limits;
   return goes_at_once(limits, query_.eager_bytes, source.view.length) &&
-         !(limits.can_map && source.shared) &&
-         bulk_path(limits, flow_, source.view, source.view, true) == Path::push;
+         !(limits.can_map && source.shared) && would_ask_push(limits, flow_, source.view);
 }
 
 bool EdgeModel::can_announce(const Layout& layout) {
