@@ -5,9 +5,9 @@
 #include "api/world.hpp"
 #include "explain/prediction.hpp"
 #include "support/device_watch.hpp"
+#include "support/rdma_device.hpp"
 
 #include <cstdlib>
-#include <filesystem>
 
 #include <sys/mman.h>
 
@@ -19,9 +19,7 @@ constexpr std::chrono::seconds kPatience{300};
 class VerbsCounters : public testing::Test {
  protected:
   void SetUp() override {
-    std::error_code failure;
-    if (std::filesystem::is_empty("/sys/class/infiniband", failure) || failure)
-      GTEST_SKIP() << "this machine has no RDMA device";
+    if (!has_rdma_device()) GTEST_SKIP() << kNoRdmaDevice;
     setenv("SGLCOLL_TRANSPORT", "verbs", 1);
     setenv("SGLCOLL_RAILS", "1", 1);
     setenv("SGLCOLL_MAX_SGE", "8", 1);  // as sglcoll-plan assumes

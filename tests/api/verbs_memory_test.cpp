@@ -1,11 +1,11 @@
 // Memory and failure over a real RDMA device. Needs a device: tests/vm starts a machine that
 // has one.
 #include "api/world.hpp"
+#include "support/rdma_device.hpp"
 
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -22,9 +22,7 @@ constexpr size_t kBytes = static_cast<size_t>(2 * kBlocks * kBlockInts) * sizeof
 class VerbsMemory : public testing::Test {
  protected:
   void SetUp() override {
-    std::error_code failure;
-    if (std::filesystem::is_empty("/sys/class/infiniband", failure) || failure)
-      GTEST_SKIP() << "this machine has no RDMA device";
+    if (!has_rdma_device()) GTEST_SKIP() << kNoRdmaDevice;
     setenv("SGLCOLL_TRANSPORT", "verbs", 1);
   }
   void TearDown() override { unsetenv("SGLCOLL_TRANSPORT"); }

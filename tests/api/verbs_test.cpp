@@ -2,10 +2,10 @@
 // result. Needs a device: tests/vm starts a machine that has one.
 #include "api/builder_turns.hpp"
 #include "api/every_builder.hpp"
+#include "support/rdma_device.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <span>
 
 namespace sgl::test {
@@ -29,9 +29,7 @@ void check_everything(sglcoll_comm world, CollectiveCheck check, std::vector<int
 class OnVerbs : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    std::error_code failure;
-    if (std::filesystem::is_empty("/sys/class/infiniband", failure) || failure)
-      GTEST_SKIP() << "this machine has no RDMA device";
+    if (!has_rdma_device()) GTEST_SKIP() << kNoRdmaDevice;
     setenv("SGLCOLL_TRANSPORT", "verbs", 1);
   }
   void TearDown() override {

@@ -2,9 +2,10 @@
 // Needs a device: tests/vm starts a machine that has one.
 #include "transport/verbs/device.hpp"
 
+#include "support/rdma_device.hpp"
+
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -25,9 +26,7 @@ bool contains(const std::string& text, const std::string& part) {
 class OnDevice : public testing::Test {
  protected:
   void SetUp() override {
-    std::error_code failure;
-    if (std::filesystem::is_empty("/sys/class/infiniband", failure) || failure)
-      GTEST_SKIP() << "this machine has no RDMA device";
+    if (!has_rdma_device()) GTEST_SKIP() << kNoRdmaDevice;
     for (int i = 0; i < 2; ++i) {
       auto opened = VerbsDevice::open(VerbsWishes{}, i);
       ASSERT_TRUE(opened.ok()) << opened.status().text();
