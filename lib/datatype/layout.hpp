@@ -95,6 +95,10 @@ struct LayoutNode {
   std::vector<int64_t> payload_starts;  // seq: payload offset of each part
   std::vector<int64_t> run_offsets;     // seq: offset of each part that is a run, else kNoRun +
                                         // the index of the child
+  // seq of runs and groups of them, most of which are of one or two units: the same bytes as blocks
+  // of one length, whose copies need not look at lengths that no processor can foresee.
+  int64_t unit_bytes = 0;             // a power of two; 0: there are no units
+  std::vector<int64_t> unit_offsets;  // in payload order
   int64_t size = 0;
   int64_t true_lb = 0, true_ub = 0;
   int64_t first = 0, end = 0;  // offset of the first payload byte, and behind the last one

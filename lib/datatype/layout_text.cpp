@@ -88,7 +88,7 @@ int64_t memory_of(const LayoutNode& node, Seen* seen) {
   size_t bytes = sizeof(LayoutNode) + 2 * sizeof(void*);
   bytes += node.children.capacity() * sizeof(Layout);
   bytes += (node.displacements.capacity() + node.payload_starts.capacity() +
-            node.run_offsets.capacity()) *
+            node.run_offsets.capacity() + node.unit_offsets.capacity()) *
            sizeof(int64_t);
   auto total = static_cast<int64_t>(bytes);
   for (const Layout& child : node.children) total += memory_of(child.node(), seen);

@@ -49,6 +49,58 @@ struct PartTotals {
   int64_t run_count, first, end, true_lb, true_ub, min_run, max_run;
 };
 
+// Fewer runs than these are not worth the memory of their units.
+constexpr int64_t kFewestRunsInUnits = 16;
+// Units that a run has on average at most.
+constexpr int64_t kMostUnitsOfRun = 2;
+// Longer blocks are moved no faster.
+constexpr int64_t kLongestUnitBytes = 64;
+
+// A loop or indexed of one run, as grouped runs of a seq are.
+bool is_group_of_runs(const LayoutNode& node) {
+  return node.depth == 1 && node.kind != LayoutKind::seq;
+}
+
+void add_run_units(LayoutNode* seq, const Segment& run) {
+  for (int64_t done = 0; done < run.length; done += seq->unit_bytes) {
+    seq->unit_offsets.push_back(run.offset + done);
+  }
+}
+
+void add_group_units(LayoutNode* seq, const LayoutNode& group) {
+  const LayoutNode& run = group.children[0].node();
+  for (int64_t i = 0; i < group.count; ++i) {
+    const int64_t moved = group.kind == LayoutKind::loop
+                              ? group.offset + i * group.stride
+                              : group.displacements[static_cast<size_t>(i)];
+    add_run_units(seq, {run.offset + moved, run.length});
+  }
+}
+
+void add_units(LayoutNode* seq) {
+  const int64_t parts = seq_parts(*seq);
+  if (parts < kFewestRunsInUnits) return;
+  int64_t bits = kLongestUnitBytes;
+  for (const Layout& child : seq->children) {
+    if (!is_group_of_runs(child.node())) return;
+    bits |= child.max_run();
+  }
+  for (int64_t part = 0; part < parts; ++part) {
+    if (part_is_run(*seq, part)) bits |= run_part(*seq, part).length;
+  }
+  const int64_t unit = bits & -bits;
+  if (seq->size / unit > kMostUnitsOfRun * parts) return;
+  seq->unit_bytes = unit;
+  seq->unit_offsets.reserve(static_cast<size_t>(seq->size / unit));
+  for (int64_t part = 0; part < parts; ++part) {
+    if (part_is_run(*seq, part)) {
+      add_run_units(seq, run_part(*seq, part));
+    } else {
+      add_group_units(seq, child_part(*seq, part).node());
+    }
+  }
+}
+
 void add_part(LayoutNode* seq, int64_t part, const PartTotals& totals) {
   if (part == 0) seq->first = totals.first;
   seq->run_count += totals.run_count;
@@ -162,6 +214,7 @@ Layout NodeFactory::seq(SeqParts parts) {
       node->hash = mixed(node->hash, child.hash);
     }
   }
+  add_units(node.get());
   return Layout(std::move(node));
 }
 

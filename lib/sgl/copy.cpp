@@ -102,8 +102,8 @@ bool move_members(const LayoutNode& loop, int64_t count, std::byte* memory, std:
 
 // Whole copies [first, first + count) of a loop.
 template <class Direction>
-void move_loop(const LayoutNode& loop, int64_t first, int64_t count, std::byte* memory,
-               std::byte* packed) {
+[[gnu::noinline]] void move_loop(const LayoutNode& loop, int64_t first, int64_t count,
+                                 std::byte* memory, std::byte* packed) {
   memory += loop.offset + first * loop.stride;
   if (is_loop_of_runs(loop)) return Direction::grid(memory, packed, row_of(loop, count));
   const LayoutNode& child = repeated(loop);
@@ -142,6 +142,12 @@ void move_parts(const LayoutNode& seq, int64_t first, int64_t count, std::byte* 
   const int64_t* starts = seq.payload_starts.data();
   const int64_t* runs = seq.run_offsets.data();
   const int64_t parts = child_count(seq), end = first + count;
+  if (seq.unit_bytes > 0) {
+    const int64_t bytes = (end < parts ? starts[end] : seq.size) - starts[first];
+    return Direction::indexed(memory, packed,
+                              seq.unit_offsets.data() + starts[first] / seq.unit_bytes,
+                              bytes / seq.unit_bytes, seq.unit_bytes);
+  }
   std::byte* const payload = packed - starts[first];
   for (int64_t i = first; i < end;) {
     if (runs[i] < kEndNoRun) {
@@ -181,9 +187,11 @@ void move_node(const LayoutNode& node, std::byte* memory, std::byte* packed) {
   move_children<Direction>(node, 0, child_count(node), memory, packed);
 }
 
+// Not inlined, nor is move_loop: move_view's short ways should not pay for the registers that it
+// saves.
 template <class Direction>
-void move_part(const LayoutNode& node, int64_t skip, int64_t length, std::byte* memory,
-               std::byte* packed);
+[[gnu::noinline]] void move_part(const LayoutNode& node, int64_t skip, int64_t length,
+                                 std::byte* memory, std::byte* packed);
 
 // Payload bytes [skip, skip + length) of a node's copy or part.
 template <class Direction>
@@ -230,8 +238,10 @@ void move_view(const View& view, std::byte* packed) {
   if (node.kind == LayoutKind::run) {
     return Direction::run(view.base + node.offset + view.offset, packed, view.length);
   }
-  if (is_loop_of_runs(node) && view.length == node.size) {
-    return Direction::grid(view.base + node.offset, packed, row_of(node, node.count));
+  if (node.kind == LayoutKind::loop && view.length == node.size) {
+    if (node.depth == 1)
+      return Direction::grid(view.base + node.offset, packed, row_of(node, node.count));
+    return move_loop<Direction>(node, 0, node.count, view.base, packed);
   }
   move_part<Direction>(node, view.offset, view.length, view.base, packed);
 }

@@ -9,13 +9,13 @@ const CopyKernels& copy_kernels_for([[maybe_unused]] Isa isa) {
   return copy_baseline::kernels();
 }
 
-const CopyKernels& copy_kernels() {
-  static const CopyKernels kernels = copy_kernels_for(best_isa());
-  return kernels;
-}
+constinit std::atomic<const CopyKernels*> chosen_copy_kernels{nullptr};
 
-const RunKernels& run_kernels(int64_t length) {
-  return copy_kernels().by_class[static_cast<size_t>(run_class(length))];
+const CopyKernels& choose_copy_kernels() {
+  // Constants: whoever sees the address sees what is there.
+  const CopyKernels& best = copy_kernels_for(best_isa());
+  chosen_copy_kernels.store(&best, std::memory_order_relaxed);
+  return best;
 }
 
 }  // namespace sgl

@@ -8,6 +8,7 @@
 
 #include "op/isa.hpp"
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -75,7 +76,9 @@ inline constexpr int64_t kLongRunBytes = 1024;
 inline RunClass run_class(int64_t length) {
   const auto bytes = static_cast<uint64_t>(length);
   const int bits = std::bit_width(bytes);
-  if (bits <= 9 && std::has_single_bit(bytes)) return static_cast<RunClass>(bits - 1);
+  // has_single_bit() would count bits, by a call where the processor may have no instruction for
+  // it.
+  if (bits <= 9 && (bytes & (bytes - 1)) == 0) return static_cast<RunClass>(bits - 1);
   if (bits <= 7) {
     // 3 bytes take two bits, 127 seven.
     return static_cast<RunClass>(static_cast<int>(RunClass::up_to_4) + bits - 2);
@@ -90,9 +93,18 @@ struct CopyKernels {
 
 // Only for an available instruction set.
 const CopyKernels& copy_kernels_for(Isa isa);
-// Those for this processor, and of them the ones for runs of `length` bytes.
-const CopyKernels& copy_kernels();
-const RunKernels& run_kernels(int64_t length);
+
+// Those for this processor, chosen at the first call: a short move must not pay for more than a
+// load of them.
+extern std::atomic<const CopyKernels*> chosen_copy_kernels;
+const CopyKernels& choose_copy_kernels();
+inline const CopyKernels& copy_kernels() {
+  const CopyKernels* chosen = chosen_copy_kernels.load(std::memory_order_relaxed);
+  return chosen != nullptr ? *chosen : choose_copy_kernels();
+}
+inline const RunKernels& run_kernels(int64_t length) {
+  return copy_kernels().by_class[static_cast<size_t>(run_class(length))];
+}
 
 namespace copy_baseline {
 const CopyKernels& kernels();

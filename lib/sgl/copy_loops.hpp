@@ -142,9 +142,10 @@ int64_t bytes_of(int64_t length) {
 #if defined(__AVX512BW__)
 #include "sgl/copy_near_avx512.hpp"
 #else
+constexpr int64_t kFewestInPackedRow = 0, kFewestInUnpackedRow = 0;
 // Whether several runs fit in a vector, and the kernels that move them so.
 template <int64_t kBytes>
-bool is_near(const RunGrid&) {
+bool is_near(const RunGrid&, int64_t) {
   return false;
 }
 template <int64_t kBytes>
@@ -197,12 +198,29 @@ template <class Run>
   }
 }
 
+// Rows of one turn.
+template <class Run>
+[[gnu::always_inline]] inline void move_short_rows(std::byte* to, int64_t to_stride, int64_t to_row,
+                                                   const std::byte* from, int64_t from_stride,
+                                                   int64_t from_row, int64_t rows, int64_t length) {
+  const auto to_of = [&](int64_t i) { return to + i * to_stride; };
+  const auto from_of = [&](int64_t i) { return from + i * from_stride; };
+  for (int64_t row = 0; row < rows; ++row, to += to_row, from += from_row) {
+    move_turn<Run, kTurn>(to_of, from_of, length);
+  }
+}
+
 template <class Run>
 void pack_grid(std::byte* to, const std::byte* from, const RunGrid& grid) {
-  if (is_near<Run::fixed_bytes>(grid)) return pack_near<Run::fixed_bytes>(to, from, grid);
+  if (is_near<Run::fixed_bytes>(grid, kFewestInPackedRow))
+    return pack_near<Run::fixed_bytes>(to, from, grid);
   const int64_t length = bytes_of<Run>(grid.length);
   const int64_t count = grid.count;
   const int64_t stride = grid.stride;
+  if (count == kTurn) {
+    return move_short_rows<Run>(to, length, kTurn * length, from, stride, grid.row_stride,
+                                grid.rows, length);
+  }
   for (int64_t row = 0; row < grid.rows; ++row) {
     move_row<Run>(to, length, from, stride, count, length);
     to += count * length;
@@ -212,10 +230,15 @@ void pack_grid(std::byte* to, const std::byte* from, const RunGrid& grid) {
 
 template <class Run>
 void unpack_grid(std::byte* to, const std::byte* from, const RunGrid& grid) {
-  if (is_near<Run::fixed_bytes>(grid)) return unpack_near<Run::fixed_bytes>(to, from, grid);
+  if (is_near<Run::fixed_bytes>(grid, kFewestInUnpackedRow))
+    return unpack_near<Run::fixed_bytes>(to, from, grid);
   const int64_t length = bytes_of<Run>(grid.length);
   const int64_t count = grid.count;
   const int64_t stride = grid.stride;
+  if (count == kTurn) {
+    return move_short_rows<Run>(to, stride, grid.row_stride, from, length, kTurn * length,
+                                grid.rows, length);
+  }
   for (int64_t row = 0; row < grid.rows; ++row) {
     move_row<Run>(to, stride, from, length, count, length);
     to += grid.row_stride;

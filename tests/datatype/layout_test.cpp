@@ -59,6 +59,25 @@ TEST(Layout, OfBlocksOfMixedLengthsTakesTheirOffsetsAndStarts) {
   EXPECT_EQ(again.value(), type->layout);
 }
 
+// Equal blocks that often meet become runs of one, two or three of them; their units are the
+// blocks.
+TEST(Layout, OfBlocksThatOftenMeetHasTheirUnits) {
+  constexpr int64_t kBlocks = 1000, kBlock = 24;  // of which 8 is the longest power of two
+  std::mt19937_64 random(1);
+  Numbers displacements;
+  for (int64_t i = 0; i < kBlocks; ++i) {
+    displacements.push_back((2 * i + static_cast<int64_t>(random() % 2)) * kBlock);
+  }
+  EXPECT_EQ(hindexed_block(kBlock / 4, displacements, int32())->layout.node().unit_bytes, 0)
+      << "units of 8 would be over two a run";
+  for (int64_t& displacement : displacements) displacement = displacement / kBlock * 8;
+  const TypePtr type = hindexed_block(2, displacements, int32());
+  const LayoutNode& node = type->layout.node();
+  EXPECT_LT(seq_parts(node), kBlocks);
+  EXPECT_EQ(node.unit_bytes, 8);
+  EXPECT_EQ(node.unit_offsets, displacements);
+}
+
 // Each level has its old type twice: 2^40 parts in all, but 40 descriptions.
 TEST(Layout, OfSharedPartsIsAsSmallAsTheirDescription) {
   TypePtr type = structure({1, 1, 1}, {0, 8, 24}, {int32(), float64(), int32()});

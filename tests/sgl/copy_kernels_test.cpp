@@ -42,7 +42,7 @@ Shape draw_shape(int64_t length, std::mt19937_64& random) {
   grid.count = 1 + below(random() % 2 ? 8 : 150);
   const bool whole_gaps = random() % 4 != 0;
   grid.stride = length + (whole_gaps ? length * (1 + below(7)) : below(40));
-  grid.rows = 1 + below(4);
+  grid.rows = 1 + below(random() % 2 ? 4 : 20);
   grid.row_stride = grid.count * grid.stride + below(20);
   return {grid, static_cast<size_t>(below(64))};
 }

@@ -52,7 +52,7 @@ Buffer draw_buffer(std::mt19937_64& random, const RandomTypeLimits& limits, int6
 }
 
 // Wide, regular layouts, which reach the kernels' loops: blocks at a stride, in rows,
-// of a struct, or at drawn displacements.
+// of a struct, at drawn displacements, or in drawn halves of slots, where neighbours often meet.
 Buffer draw_regular(std::mt19937_64& random) {
   const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % limit); };
   const int64_t length = random() % 2 ? int64_t{1} << below(7) : 1 + below(150);
@@ -62,6 +62,10 @@ Buffer draw_regular(std::mt19937_64& random) {
   if (random() % 3 == 0) {
     layout = Layout::seq({layout, Layout::run(length + 7, 1 + below(20))});
     layout = Layout::loop(count, stride + 40, layout);
+  } else if (random() % 4 == 0) {
+    std::vector<int64_t> displacements;
+    for (int64_t i = 0; i < count; ++i) displacements.push_back((2 * i + below(2)) * length);
+    layout = Layout::indexed(std::move(displacements), layout);
   } else if (random() % 3 == 0) {
     std::vector<int64_t> displacements;
     for (int64_t i = 0; i < count; ++i) displacements.push_back(i * stride + below(2) * 3);
