@@ -9,7 +9,9 @@ template <int64_t kBytes>
 constexpr int64_t kFarthest = kBytes == 8 ? 24 : 16;
 
 // Fewer runs than these, in a row and in all, are not worth the set-up (measured).
-constexpr int64_t kFewestInPackedRow = 4;
+template <int64_t kBytes>
+constexpr int64_t kFewestInPackedRow = kBytes == 8 ? 4 : 8;
+template <int64_t kBytes>
 constexpr int64_t kFewestInUnpackedRow = 8;
 constexpr int64_t kFewestRuns = 24;
 
@@ -181,42 +183,27 @@ void pack_even(const EvenLanes<kBytes>& even, std::byte* to, const std::byte* fr
   }
 }
 
-// Rows that a vector holds whole are packed two at a time, by a permutation of two sources. A
-// pair's vector may be longer than its runs: the pair behind it writes over what is too much.
-// Returns the rows done: not the last ones, so that neither loads nor stores pass the end.
-template <int64_t kBytes>
-int64_t pack_row_pairs(const NearPattern<kBytes>& pattern, std::byte* to, const std::byte* from,
+// Rows of 8-byte runs that a vector holds whole are packed two at a time, by a permutation of two
+// sources. A pair's vector may be longer than its runs: the pair behind it writes over what is too
+// much. Returns the rows done: not the last ones, so that neither loads nor stores pass the end.
+int64_t pack_row_pairs(const NearPattern<8>& pattern, std::byte* to, const std::byte* from,
                        const RunGrid& grid) {
-  if constexpr (kBytes < 4) {
-    return 0;  // no instruction puts such lanes behind each other
-  } else {
-    const int64_t row_bytes = grid.count * kBytes;
-    const int64_t span = (grid.count - 1) * grid.stride + kBytes;
-    if (grid.count > pattern.runs || grid.row_stride < span) return 0;
-    constexpr int64_t lanes = 64 / kBytes;
-    const auto second = static_cast<uint16_t>(~low_bits(grid.count));
-    __m512i index;
-    if constexpr (kBytes == 8) {
-      index =
-          _mm512_mask_expand_epi64(pattern.together, static_cast<__mmask8>(second),
-                                   _mm512_add_epi64(pattern.together, _mm512_set1_epi64(lanes)));
-    } else {
-      index = _mm512_mask_expand_epi32(
-          pattern.together, second, _mm512_add_epi32(pattern.together, _mm512_set1_epi32(lanes)));
-    }
-    constexpr int64_t kLastRows = 64 / (kFewestInPackedRow * kBytes) + 1;
-    const int64_t rows = (grid.rows - kLastRows) & ~int64_t{1};
+  const int64_t row_bytes = grid.count * 8;
+  if (grid.count > pattern.runs || grid.row_stride < (grid.count - 1) * grid.stride + 8) return 0;
+  const auto second = static_cast<__mmask8>(~low_bits(grid.count));
+  const __m512i index = _mm512_mask_expand_epi64(
+      pattern.together, second, _mm512_add_epi64(pattern.together, _mm512_set1_epi64(8)));
+  constexpr int64_t kLastRows = 64 / (kFewestInPackedRow<8> * 8) + 1;
+  const int64_t rows = (grid.rows - kLastRows) & ~int64_t{1};
 #pragma GCC unroll 2
-    for (int64_t row = 0; row < rows; row += 2) {
-      const __m512i low = _mm512_loadu_si512(from);
-      const __m512i high = _mm512_loadu_si512(from + grid.row_stride);
-      _mm512_storeu_si512(to, kBytes == 8 ? _mm512_permutex2var_epi64(low, index, high)
-                                          : _mm512_permutex2var_epi32(low, index, high));
-      to += 2 * row_bytes;
-      from += 2 * grid.row_stride;
-    }
-    return rows > 0 ? rows : 0;
+  for (int64_t row = 0; row < rows; row += 2) {
+    const __m512i low = _mm512_loadu_si512(from);
+    const __m512i high = _mm512_loadu_si512(from + grid.row_stride);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(low, index, high));
+    to += 2 * row_bytes;
+    from += 2 * grid.row_stride;
   }
+  return rows > 0 ? rows : 0;
 }
 
 template <int64_t kBytes>
@@ -234,7 +221,8 @@ void pack_near_rows(std::byte* to, const std::byte* from, const RunGrid& grid) {
   const auto full_written = static_cast<__mmask32>(low_bits(step_to));
   const __mmask64 last_read = low_bits((row_plan.last - 1) * grid.stride + kBytes);
   const auto last_written = static_cast<__mmask32>(low_bits(row_plan.last * kBytes));
-  const int64_t done = pack_row_pairs(pattern, to, from, grid);
+  int64_t done = 0;
+  if constexpr (kBytes == 8) done = pack_row_pairs(pattern, to, from, grid);
   to += done * grid.count * kBytes;
   from += done * grid.row_stride;
   for (int64_t row = done; row < grid.rows; ++row, from += grid.row_stride) {
