@@ -34,11 +34,11 @@ class Backend {
   virtual int32_t* allocate(int64_t elements, Memory memory) = 0;
   virtual void release(int32_t* memory) = 0;
 
-  // The datatype of later runs.
-  virtual void set_layout(const Shape& shape, Mode mode) = 0;
-  // One collective: one layout a rank (or a block); buffers hold as many of them as
-  // traffic.hpp says, at shape.extent elements.
-  virtual void run(const std::string& collective, const int32_t* send, int32_t* recv, int root) = 0;
+  // What later runs do: one layout a rank (or a block). All that depends on it is made here, so
+  // that a run is a call of the library and nothing else.
+  virtual void prepare(const std::string& collective, int root, const Shape& shape, Mode mode) = 0;
+  // One collective. Buffers hold as many layouts as traffic.hpp says, at shape.extent elements.
+  virtual void run(const int32_t* send, int32_t* recv) = 0;
   virtual void barrier() = 0;
   // Gathers doubles from all ranks, equal lengths.
   virtual std::vector<double> gather_all(const std::vector<double>& mine) = 0;

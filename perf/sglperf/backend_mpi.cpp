@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 #include <mpi.h>
@@ -42,12 +43,60 @@ class MpiBackend final : public Backend {
   }
   void release(int32_t* memory) override { std::free(memory); }
 
-  void set_layout(const Shape& shape, Mode mode) override {
+  void prepare(const std::string& collective, int root, const Shape& shape, Mode mode) override {
     int64_t most = std::max(shape.extent, shape.payload * 4) * size_;
     if (most > std::numeric_limits<int>::max())
       throw std::invalid_argument("a layout of " + std::to_string(shape.payload * 4) +
                                   " bytes on " + std::to_string(size_) +
                                   " ranks: MPI's counts are of 32 bits, take a smaller one");
+    make_type(shape);
+    if (!sum_made_) MPI_Op_create(sum_elements, 1, &sum_);
+    sum_made_ = true;
+    reducing_ = this;
+    // A contiguous layout is given as plain elements, which the MPI reduces natively.
+    const bool plain = mode == Mode::packed || shape.kind == Shape::Kind::contiguous;
+    root_ = root;
+    post_ = post_of(collective);
+    posted_type_ = plain ? MPI_INT32_T : type_;
+    op_ = plain ? MPI_SUM : sum_;
+    count_ = plain ? static_cast<int>(shape.payload) : 1;
+    const auto block_bytes = static_cast<int>(plain ? shape.payload * 4 : shape.extent * 4);
+    counts_.assign(static_cast<size_t>(size_), count_);
+    types_.assign(counts_.size(), posted_type_);
+    starts_.clear();
+    byte_starts_.clear();
+    for (int block = 0; block < size_; ++block) {
+      starts_.push_back(block * count_);
+      byte_starts_.push_back(block * block_bytes);
+    }
+    mode_ = mode;
+    payload_ = static_cast<int>(shape.payload);
+    packed_blocks_ = blocks_sent(collective, rank_, size_, root);
+    unpacked_blocks_ = blocks_received(collective, rank_, size_, root);
+    packs_in_out_ = collective == "bcast" && rank_ == root;
+    packed_send_.assign(static_cast<size_t>(payload_) * static_cast<size_t>(size_), 0);
+    packed_recv_ = packed_send_;
+  }
+
+  void run(const int32_t* send, int32_t* recv) override {
+    if (mode_ == Mode::derived) return post_(*this, send, recv);
+    if (packed_blocks_ > 0) move(send, packed_blocks_, packed_send_.data(), true);
+    if (packs_in_out_) move(recv, 1, packed_recv_.data(), true);
+    post_(*this, packed_send_.data(), packed_recv_.data());
+    if (unpacked_blocks_ > 0) move(recv, unpacked_blocks_, packed_recv_.data(), false);
+  }
+
+  void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
+
+  std::vector<double> gather_all(const std::vector<double>& mine) override {
+    std::vector<double> all(mine.size() * static_cast<size_t>(size_));
+    MPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE, all.data(),
+                  static_cast<int>(mine.size()), MPI_DOUBLE, MPI_COMM_WORLD);
+    return all;
+  }
+
+ private:
+  void make_type(const Shape& shape) {
     MPI_Datatype made = MPI_DATATYPE_NULL, resized = MPI_DATATYPE_NULL;
     switch (shape.kind) {
       case Shape::Kind::contiguous:
@@ -77,42 +126,8 @@ class MpiBackend final : public Backend {
     MPI_Type_free(&made);
     if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
     type_ = resized;
-    contiguous_ = shape.kind == Shape::Kind::contiguous;
-    mode_ = mode;
-    payload_ = static_cast<int>(shape.payload);
-    extent_bytes_ = shape.extent * 4;
-    packed_send_.assign(static_cast<size_t>(payload_) * static_cast<size_t>(size_), 0);
-    packed_recv_ = packed_send_;
-    if (!sum_made_) MPI_Op_create(sum_elements, 1, &sum_);
-    sum_made_ = true;
-    reducing_ = this;
   }
 
-  void run(const std::string& collective, const int32_t* send, int32_t* recv, int root) override {
-    if (mode_ == Mode::derived) {
-      // A contiguous layout is given as plain elements, which the MPI reduces natively.
-      if (contiguous_) return post(collective, send, recv, MPI_INT32_T, payload_, MPI_SUM, root);
-      return post(collective, send, recv, type_, 1, sum_, root);
-    }
-    int sent = blocks_sent(collective, rank_, size_, root);
-    int received = blocks_received(collective, rank_, size_, root);
-    if (sent > 0) move(send, sent, packed_send_.data(), true);
-    if (collective == "bcast" && rank_ == root) move(recv, 1, packed_recv_.data(), true);
-    post(collective, packed_send_.data(), packed_recv_.data(), MPI_INT32_T, payload_, MPI_SUM,
-         root);
-    if (received > 0) move(recv, received, packed_recv_.data(), false);
-  }
-
-  void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
-
-  std::vector<double> gather_all(const std::vector<double>& mine) override {
-    std::vector<double> all(mine.size() * static_cast<size_t>(size_));
-    MPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE, all.data(),
-                  static_cast<int>(mine.size()), MPI_DOUBLE, MPI_COMM_WORLD);
-    return all;
-  }
-
- private:
   // MPI defines its own sum on basic types only: a derived type takes a user's
   // operation, which here packs, adds and unpacks.
   static void sum_elements(void* in, void* inout, int* count, MPI_Datatype* type) {
@@ -137,62 +152,96 @@ class MpiBackend final : public Backend {
     else
       MPI_Unpack(packed, bytes, &position, const_cast<void*>(buffer), count, type_, MPI_COMM_WORLD);
   }
-  void post(const std::string& name, const void* send, void* recv, MPI_Datatype type, int count,
-            MPI_Op op, int root) {
-    MPI_Comm comm = MPI_COMM_WORLD;
-    std::vector<int> counts(static_cast<size_t>(size_), count), starts(counts.size());
-    for (size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int>(i) * count;
-    if (name == "allgather")
-      MPI_Allgather(send, count, type, recv, count, type, comm);
-    else if (name == "allgatherv")
-      MPI_Allgatherv(send, count, type, recv, counts.data(), starts.data(), type, comm);
-    else if (name == "allreduce")
-      MPI_Allreduce(send, recv, count, type, op, comm);
-    else if (name == "reduce_scatter_block")
-      MPI_Reduce_scatter_block(send, recv, count, type, op, comm);
-    else if (name == "reduce_scatter")
-      MPI_Reduce_scatter(send, recv, counts.data(), type, op, comm);
-    else if (name == "reduce")
-      MPI_Reduce(send, recv, count, type, op, root, comm);
-    else if (name == "bcast")
-      MPI_Bcast(recv, count, type, root, comm);
-    else if (name == "gather")
-      MPI_Gather(send, count, type, recv, count, type, root, comm);
-    else if (name == "gatherv")
-      MPI_Gatherv(send, count, type, recv, counts.data(), starts.data(), type, root, comm);
-    else if (name == "scatter")
-      MPI_Scatter(send, count, type, recv, count, type, root, comm);
-    else if (name == "scatterv")
-      MPI_Scatterv(send, counts.data(), starts.data(), type, recv, count, type, root, comm);
-    else if (name == "alltoall")
-      MPI_Alltoall(send, count, type, recv, count, type, comm);
-    else if (name == "alltoallv")
-      MPI_Alltoallv(send, counts.data(), starts.data(), type, recv, counts.data(), starts.data(),
-                    type, comm);
-    else if (name == "alltoallw")
-      post_alltoallw(send, recv, type, counts, starts);
-    else if (name == "barrier")
-      MPI_Barrier(comm);
-    else
-      throw std::invalid_argument("no collective " + name);
-  }
+  using Self = MpiBackend;
+  using Post = void (*)(const Self& self, const void* send, void* recv);
 
-  void post_alltoallw(const void* send, void* recv, MPI_Datatype type,
-                      const std::vector<int>& counts, std::vector<int> starts) {
-    const std::vector<MPI_Datatype> types(counts.size(), type);
-    const int64_t extent = type == type_ ? extent_bytes_ : 4;
-    for (int& start : starts) start = static_cast<int>(start * extent);
-    MPI_Alltoallw(send, counts.data(), starts.data(), types.data(), recv, counts.data(),
-                  starts.data(), types.data(), MPI_COMM_WORLD);
+  static Post post_of(const std::string& name) {
+    static const std::map<std::string, Post> posts{
+        {"allgather",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Allgather(send, s.count_, s.posted_type_, recv, s.count_, s.posted_type_,
+                         MPI_COMM_WORLD);
+         }},
+        {"allgatherv",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Allgatherv(send, s.count_, s.posted_type_, recv, s.counts_.data(), s.starts_.data(),
+                          s.posted_type_, MPI_COMM_WORLD);
+         }},
+        {"reduce_scatter_block",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Reduce_scatter_block(send, recv, s.count_, s.posted_type_, s.op_, MPI_COMM_WORLD);
+         }},
+        {"reduce_scatter",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Reduce_scatter(send, recv, s.counts_.data(), s.posted_type_, s.op_, MPI_COMM_WORLD);
+         }},
+        {"allreduce",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Allreduce(send, recv, s.count_, s.posted_type_, s.op_, MPI_COMM_WORLD);
+         }},
+        {"reduce",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Reduce(send, recv, s.count_, s.posted_type_, s.op_, s.root_, MPI_COMM_WORLD);
+         }},
+        {"bcast",
+         [](const Self& s, const void*, void* recv) {
+           MPI_Bcast(recv, s.count_, s.posted_type_, s.root_, MPI_COMM_WORLD);
+         }},
+        {"gather",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Gather(send, s.count_, s.posted_type_, recv, s.count_, s.posted_type_, s.root_,
+                      MPI_COMM_WORLD);
+         }},
+        {"gatherv",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Gatherv(send, s.count_, s.posted_type_, recv, s.counts_.data(), s.starts_.data(),
+                       s.posted_type_, s.root_, MPI_COMM_WORLD);
+         }},
+        {"scatter",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Scatter(send, s.count_, s.posted_type_, recv, s.count_, s.posted_type_, s.root_,
+                       MPI_COMM_WORLD);
+         }},
+        {"scatterv",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Scatterv(send, s.counts_.data(), s.starts_.data(), s.posted_type_, recv, s.count_,
+                        s.posted_type_, s.root_, MPI_COMM_WORLD);
+         }},
+        {"alltoall",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Alltoall(send, s.count_, s.posted_type_, recv, s.count_, s.posted_type_,
+                        MPI_COMM_WORLD);
+         }},
+        {"alltoallv",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Alltoallv(send, s.counts_.data(), s.starts_.data(), s.posted_type_, recv,
+                         s.counts_.data(), s.starts_.data(), s.posted_type_, MPI_COMM_WORLD);
+         }},
+        {"alltoallw",
+         [](const Self& s, const void* send, void* recv) {
+           MPI_Alltoallw(send, s.counts_.data(), s.byte_starts_.data(), s.types_.data(), recv,
+                         s.counts_.data(), s.byte_starts_.data(), s.types_.data(), MPI_COMM_WORLD);
+         }},
+        {"barrier", [](const Self&, const void*, void*) { MPI_Barrier(MPI_COMM_WORLD); }},
+    };
+    return posts.at(name);
   }
 
   static inline MpiBackend* reducing_ = nullptr;
   int rank_ = 0, size_ = 1, payload_ = 0;
-  int64_t extent_bytes_ = 0;
-  bool contiguous_ = false, sum_made_ = false;
+  bool sum_made_ = false;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   MPI_Op sum_ = MPI_OP_NULL;
   Mode mode_ = Mode::derived;
+  // What is posted, and what of the buffers is packed before and unpacked behind it.
+  Post post_ = nullptr;
+  int root_ = 0, count_ = 0;
+  MPI_Datatype posted_type_ = MPI_DATATYPE_NULL;
+  MPI_Op op_ = MPI_OP_NULL;
+  std::vector<int> counts_, starts_, byte_starts_;
+  std::vector<MPI_Datatype> types_;
+  int packed_blocks_ = 0, unpacked_blocks_ = 0;
+  bool packs_in_out_ = false;
   std::vector<int32_t> packed_send_, packed_recv_;
 };
 

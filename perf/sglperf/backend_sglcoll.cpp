@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <stdexcept>
+#include <map>
 
 namespace perf {
 namespace {
@@ -40,49 +40,39 @@ class SglcollBackend final : public Backend {
       std::free(memory);
   }
 
-  void set_layout(const Shape& shape, Mode mode) override {
-    sglcoll_type made = nullptr;
-    switch (shape.kind) {
-      case Shape::Kind::contiguous:
-        check(sglcoll_type_contiguous(shape.block, SGLCOLL_INT32, &made));
-        break;
-      case Shape::Kind::vector:
-        check(sglcoll_type_vector(shape.count, shape.block, shape.stride, SGLCOLL_INT32, &made));
-        break;
-      case Shape::Kind::indexed:
-        check(sglcoll_type_indexed(static_cast<int64_t>(shape.lengths.size()), shape.lengths.data(),
-                                   shape.displacements.data(), SGLCOLL_INT32, &made));
-        break;
-      case Shape::Kind::subarray:
-        check(sglcoll_type_subarray(static_cast<int>(shape.sizes.size()), shape.sizes.data(),
-                                    shape.subsizes.data(), shape.starts.data(), SGLCOLL_ORDER_C,
-                                    SGLCOLL_INT32, &made));
-        break;
+  void prepare(const std::string& collective, int root, const Shape& shape, Mode mode) override {
+    make_type(shape);
+    const bool packs = mode == Mode::packed;
+    root_ = root;
+    post_ = post_of(collective);
+    posted_type_ = packs ? SGLCOLL_INT32 : type_;
+    count_ = packs ? shape.payload : 1;
+    const int64_t unit = packs ? 4 : shape.extent * 4;
+    counts_.assign(static_cast<size_t>(size()), count_);
+    types_.assign(counts_.size(), posted_type_);
+    starts_.clear();
+    byte_starts_.clear();
+    for (int64_t block = 0; block < size(); ++block) {
+      starts_.push_back(block * count_);
+      byte_starts_.push_back(block * count_ * unit);
     }
-    sglcoll_type resized = nullptr;
-    check(sglcoll_type_resized(made, 0, shape.extent * 4, &resized));
-    check(sglcoll_type_commit(&resized));
-    check(sglcoll_type_free(&made));
-    if (type_) check(sglcoll_type_free(&type_));
-    type_ = resized;
-    mode_ = mode;
     payload_ = shape.payload;
-    extent_bytes_ = shape.extent * 4;
-    if (mode == Mode::packed) {
+    mode_ = mode;
+    packed_blocks_ = blocks_sent(collective, rank(), size(), root);
+    unpacked_blocks_ = blocks_received(collective, rank(), size(), root);
+    packs_in_out_ = collective == "bcast" && rank() == root;
+    if (packs) {
       packed_send_.assign(static_cast<size_t>(payload_ * size()), 0);
       packed_recv_.assign(static_cast<size_t>(payload_ * size()), 0);
     }
   }
 
-  void run(const std::string& collective, const int32_t* send, int32_t* recv, int root) override {
-    if (mode_ == Mode::derived) return post(collective, send, recv, type_, 1, root);
-    int64_t sent = blocks_sent(collective, rank(), size(), root);
-    int64_t received = blocks_received(collective, rank(), size(), root);
-    if (sent > 0) move(send, sent, packed_send_.data(), true);
-    bool in_out = collective == "bcast";
-    if (in_out && rank() == root) move(recv, 1, packed_recv_.data(), true);
-    post(collective, packed_send_.data(), packed_recv_.data(), SGLCOLL_INT32, payload_, root);
-    if (received > 0) move(recv, received, packed_recv_.data(), false);
+  void run(const int32_t* send, int32_t* recv) override {
+    if (mode_ == Mode::derived) return check(post_(*this, send, recv));
+    if (packed_blocks_ > 0) move(send, packed_blocks_, packed_send_.data(), true);
+    if (packs_in_out_) move(recv, 1, packed_recv_.data(), true);
+    check(post_(*this, packed_send_.data(), packed_recv_.data()));
+    if (unpacked_blocks_ > 0) move(recv, unpacked_blocks_, packed_recv_.data(), false);
   }
 
   void barrier() override { world_.barrier(); }
@@ -108,6 +98,33 @@ class SglcollBackend final : public Backend {
   }
 
  private:
+  void make_type(const Shape& shape) {
+    sglcoll_type made = nullptr;
+    switch (shape.kind) {
+      case Shape::Kind::contiguous:
+        check(sglcoll_type_contiguous(shape.block, SGLCOLL_INT32, &made));
+        break;
+      case Shape::Kind::vector:
+        check(sglcoll_type_vector(shape.count, shape.block, shape.stride, SGLCOLL_INT32, &made));
+        break;
+      case Shape::Kind::indexed:
+        check(sglcoll_type_indexed(static_cast<int64_t>(shape.lengths.size()), shape.lengths.data(),
+                                   shape.displacements.data(), SGLCOLL_INT32, &made));
+        break;
+      case Shape::Kind::subarray:
+        check(sglcoll_type_subarray(static_cast<int>(shape.sizes.size()), shape.sizes.data(),
+                                    shape.subsizes.data(), shape.starts.data(), SGLCOLL_ORDER_C,
+                                    SGLCOLL_INT32, &made));
+        break;
+    }
+    sglcoll_type resized = nullptr;
+    check(sglcoll_type_resized(made, 0, shape.extent * 4, &resized));
+    check(sglcoll_type_commit(&resized));
+    check(sglcoll_type_free(&made));
+    if (type_) check(sglcoll_type_free(&type_));
+    type_ = resized;
+  }
+
   void move(const void* buffer, int64_t count, int32_t* packed, bool out) {
     int64_t position = 0, bytes = payload_ * 4 * count;
     if (out)
@@ -115,55 +132,101 @@ class SglcollBackend final : public Backend {
     else
       check(sglcoll_unpack(packed, bytes, &position, const_cast<void*>(buffer), count, type_));
   }
-  void post(const std::string& name, const void* send, void* recv, sglcoll_type type, int64_t count,
-            int root) {
-    sglcoll_comm comm = world_.get();
-    if (name == "allgather")
-      return check(sglcoll_allgather(send, count, type, recv, count, type, comm));
-    if (name == "allreduce")
-      return check(sglcoll_allreduce(send, recv, count, type, SGLCOLL_SUM, comm));
-    if (name == "reduce_scatter_block")
-      return check(sglcoll_reduce_scatter_block(send, recv, count, type, SGLCOLL_SUM, comm));
-    if (name == "reduce")
-      return check(sglcoll_reduce(send, recv, count, type, SGLCOLL_SUM, root, comm));
-    if (name == "bcast") return check(sglcoll_bcast(recv, count, type, root, comm));
-    if (name == "gather")
-      return check(sglcoll_gather(send, count, type, recv, count, type, root, comm));
-    if (name == "scatter")
-      return check(sglcoll_scatter(send, count, type, recv, count, type, root, comm));
-    if (name == "alltoall")
-      return check(sglcoll_alltoall(send, count, type, recv, count, type, comm));
-    if (name == "barrier") return check(sglcoll_barrier(comm));
-    std::vector<int64_t> counts(static_cast<size_t>(size()), count), starts(counts.size());
-    for (size_t i = 0; i < starts.size(); ++i) starts[i] = static_cast<int64_t>(i) * count;
-    if (name == "reduce_scatter")
-      return check(sglcoll_reduce_scatter(send, recv, counts.data(), type, SGLCOLL_SUM, comm));
-    if (name == "allgatherv")
-      return check(
-          sglcoll_allgatherv(send, count, type, recv, counts.data(), starts.data(), type, comm));
-    if (name == "gatherv")
-      return check(
-          sglcoll_gatherv(send, count, type, recv, counts.data(), starts.data(), type, root, comm));
-    if (name == "scatterv")
-      return check(sglcoll_scatterv(send, counts.data(), starts.data(), type, recv, count, type,
-                                    root, comm));
-    if (name == "alltoallv")
-      return check(sglcoll_alltoallv(send, counts.data(), starts.data(), type, recv, counts.data(),
-                                     starts.data(), type, comm));
-    if (name == "alltoallw") {
-      const std::vector<sglcoll_type> types(counts.size(), type);
-      const int64_t extent = type == SGLCOLL_INT32 ? 4 : extent_bytes_;
-      for (int64_t& start : starts) start *= extent;
-      return check(sglcoll_alltoallw(send, counts.data(), starts.data(), types.data(), recv,
-                                     counts.data(), starts.data(), types.data(), comm));
-    }
-    throw std::invalid_argument("no collective " + name);
+  using Self = SglcollBackend;
+  using Post = sglcoll_status (*)(const Self& self, const void* send, void* recv);
+
+  static Post post_of(const std::string& name) {
+    static const std::map<std::string, Post> posts{
+        {"allgather",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_allgather(send, s.count_, s.posted_type_, recv, s.count_, s.posted_type_,
+                                    s.world_.get());
+         }},
+        {"allgatherv",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_allgatherv(send, s.count_, s.posted_type_, recv, s.counts_.data(),
+                                     s.starts_.data(), s.posted_type_, s.world_.get());
+         }},
+        {"reduce_scatter_block",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_reduce_scatter_block(send, recv, s.count_, s.posted_type_, SGLCOLL_SUM,
+                                               s.world_.get());
+         }},
+        {"reduce_scatter",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_reduce_scatter(send, recv, s.counts_.data(), s.posted_type_, SGLCOLL_SUM,
+                                         s.world_.get());
+         }},
+        {"allreduce",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_allreduce(send, recv, s.count_, s.posted_type_, SGLCOLL_SUM,
+                                    s.world_.get());
+         }},
+        {"reduce",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_reduce(send, recv, s.count_, s.posted_type_, SGLCOLL_SUM, s.root_,
+                                 s.world_.get());
+         }},
+        {"bcast",
+         [](const Self& s, const void*, void* recv) {
+           return sglcoll_bcast(recv, s.count_, s.posted_type_, s.root_, s.world_.get());
+         }},
+        {"gather",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_gather(send, s.count_, s.posted_type_, recv, s.count_, s.posted_type_,
+                                 s.root_, s.world_.get());
+         }},
+        {"gatherv",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_gatherv(send, s.count_, s.posted_type_, recv, s.counts_.data(),
+                                  s.starts_.data(), s.posted_type_, s.root_, s.world_.get());
+         }},
+        {"scatter",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_scatter(send, s.count_, s.posted_type_, recv, s.count_, s.posted_type_,
+                                  s.root_, s.world_.get());
+         }},
+        {"scatterv",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_scatterv(send, s.counts_.data(), s.starts_.data(), s.posted_type_, recv,
+                                   s.count_, s.posted_type_, s.root_, s.world_.get());
+         }},
+        {"alltoall",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_alltoall(send, s.count_, s.posted_type_, recv, s.count_, s.posted_type_,
+                                   s.world_.get());
+         }},
+        {"alltoallv",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_alltoallv(send, s.counts_.data(), s.starts_.data(), s.posted_type_, recv,
+                                    s.counts_.data(), s.starts_.data(), s.posted_type_,
+                                    s.world_.get());
+         }},
+        {"alltoallw",
+         [](const Self& s, const void* send, void* recv) {
+           return sglcoll_alltoallw(send, s.counts_.data(), s.byte_starts_.data(), s.types_.data(),
+                                    recv, s.counts_.data(), s.byte_starts_.data(), s.types_.data(),
+                                    s.world_.get());
+         }},
+        {"barrier",
+         [](const Self& s, const void*, void*) { return sglcoll_barrier(s.world_.get()); }},
+    };
+    return posts.at(name);
   }
 
   sglcoll::World world_;
   sglcoll_type type_ = nullptr;
   Mode mode_ = Mode::derived;
-  int64_t payload_ = 0, extent_bytes_ = 0;
+  int64_t payload_ = 0;
+  // What is posted, and what of the buffers is packed before and unpacked behind it.
+  Post post_ = nullptr;
+  int root_ = 0;
+  sglcoll_type posted_type_ = nullptr;
+  int64_t count_ = 0;
+  std::vector<int64_t> counts_, starts_, byte_starts_;
+  std::vector<sglcoll_type> types_;
+  int packed_blocks_ = 0, unpacked_blocks_ = 0;
+  bool packs_in_out_ = false;
   std::vector<int32_t> packed_send_, packed_recv_;
   std::vector<void*> shared_;
 };

@@ -82,7 +82,7 @@ class Loop {
     if (buffers_.empty()) add_buffers(1);
     backend_.barrier();
     double start = now_us();
-    backend_.run(options_.collective, buffers_[0].send, buffers_[0].recv, options_.root);
+    backend_.run(buffers_[0].send, buffers_[0].recv);
     return slowest(now_us() - start);
   }
 
@@ -108,8 +108,7 @@ class Loop {
     for (const Buffers& pair : buffers_) write_inputs(pattern_, shape_, pair);
     backend_.barrier();
     double start = now_us();
-    for (const Buffers& pair : buffers_)
-      backend_.run(options_.collective, pair.send, pair.recv, options_.root);
+    for (const Buffers& pair : buffers_) backend_.run(pair.send, pair.recv);
     const double took = now_us() - start;
     // A rank that shares this one's processor may not have ended: what follows is not its time.
     backend_.barrier();
@@ -180,7 +179,7 @@ int32_t* allocate_private(size_t bytes) {
 
 Measurement measure(Backend& backend, const MeasureOptions& options, int64_t bytes) {
   Shape shape = parse_layout(options.layout, bytes);
-  backend.set_layout(shape, options.mode);
+  backend.prepare(options.collective, options.root, shape, options.mode);
   return Loop(backend, options, shape).run();
 }
 
