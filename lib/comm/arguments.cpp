@@ -32,7 +32,7 @@ Binding bind_blocks(const BlocksArgument& blocks, int size) {
   parts.reserve(static_cast<size_t>(size));
   for (int i = 0; i < size; ++i)
     if (blocks.counts[i] > 0) parts.push_back(block_layout(blocks, i));  // else it may lie anywhere
-  return bind(blocks.address, Layout::seq(std::move(parts)));
+  return bind(blocks.address, Layout::seq(parts));
 }
 
 // With the layout of each block by itself.

@@ -44,7 +44,7 @@ class Layout {
   // caller guarantees that no offset or size overflows 64 bits (Type does).
   static Layout run(int64_t offset, int64_t length);
   static Layout loop(int64_t count, int64_t stride, const Layout& child);
-  static Layout seq(std::vector<Layout> children);
+  static Layout seq(const std::vector<Layout>& children);
   // seq() of runs, without a node for each: 16 bytes a run. Those of length 0 count for nothing.
   static Layout runs(std::vector<Segment> runs);
   static Layout indexed(std::vector<int64_t> displacements, const Layout& child);

@@ -239,7 +239,7 @@ Layout Layout::loop(int64_t count, int64_t stride, const Layout& child) {
   return NodeFactory::loop(count, node.offset, stride, at_zero(child));
 }
 
-Layout Layout::seq(std::vector<Layout> children) {
+Layout Layout::seq(const std::vector<Layout>& children) {
   // Equal children become copies, as repeating the type would make them, before
   // flattening hides what they are.
   std::vector<Piece> whole;

@@ -235,15 +235,14 @@ void Operation::deliver(int world_rank, const MessageHeader& header,
       engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
       data_landed(edge);
       break;
-    case MessageKind::abandoned:
-      break;  // of an earlier failure
-    case MessageKind::layout:
+    case MessageKind::abandoned:  // of an earlier failure
+    case MessageKind::layout:     // from here on the engine's
     case MessageKind::grant:
     case MessageKind::hold_eager:
     case MessageKind::resume_eager:
     case MessageKind::abandon:
     case MessageKind::broken:
-      break;  // the engine's
+      break;
     default:
       take_answer(edge, kind, payload);
       break;

@@ -143,8 +143,8 @@ void Operation::take_offer(int edge) {
 
 View Operation::remote_view(int edge) const {
   const EdgeState& state = edges_[edge];
-  auto* base = reinterpret_cast<std::byte*>(
-      state.offer.memory.address);  // NOLINT(performance-no-int-to-ptr)
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  auto* base = reinterpret_cast<std::byte*>(state.offer.memory.address);
   return {base, &state.remote_layout, state.offer.payload_offset, plan_->edges[edge].slice.length};
 }
 

@@ -102,7 +102,7 @@ bool Join::add(Body body) {
 }
 
 Body Join::take() {
-  joined_.layout = Layout::seq(std::move(layouts_));
+  joined_.layout = Layout::seq(layouts_);
   return std::move(joined_);
 }
 
