@@ -36,4 +36,11 @@ inline std::optional<int> parse_command_line(CLI::App* app, const std::string& n
   }
 }
 
+// The status to end with after run(): another one when standard output could not be written.
+inline int status_with_output(const std::string& name, int status) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  std::fputs((name + ": standard output cannot be written\n").c_str(), stderr);
+  return status ? status : 1;
+}
+
 }  // namespace sgl
