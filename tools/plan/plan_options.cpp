@@ -189,7 +189,8 @@ Status arrange(const Options& options, Problem* problem) {
 }  // namespace
 
 void add_options(CLI::App* app, Options* options) {
-  app->add_option("collective", options->collective, "One of " + collective_names());
+  CLI::Option* collective =
+      app->add_option("collective", options->collective, "One of " + collective_names());
   app->add_option("-n,--ranks", options->ranks, "Ranks of the communicator; has to be given");
   app->add_option("--rank", options->rank, "The rank whose plan is printed (default 0)");
   app->add_option("--root", options->root, "Root of a rooted collective (default 0)");
@@ -229,9 +230,11 @@ void add_options(CLI::App* app, Options* options) {
                   "With --topology: ranks on each such machine (default: all on one)")
       ->check(CLI::Range(1, 1 << 16))
       ->needs(topology);
+  CLI::Option* json = app->add_flag("--json", options->json, "Print JSON");
   app->add_flag("--scale", options->scale,
-                "Instead: what every algorithm's schedule costs to build at 16 to 1,048,576 ranks");
-  app->add_flag("--json", options->json, "Print JSON");
+                "Instead: what every algorithm's schedule costs to build at 16 to 1,048,576 ranks")
+      ->excludes(collective)
+      ->excludes(json);
 }
 
 Result<PlanQuery> make_query(const Options& options) {
