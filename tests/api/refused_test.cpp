@@ -55,7 +55,7 @@ bool may_read_others(const Allgather& allgather, int& word) {
 }
 
 // No rank may read another one's memory, by the check that ptrace_scope is a part of: all take
-// another path, whatever its length.
+// another path.
 TEST(Refused, ByTheCheckOfPtrace) {
   static int word = 0;
   ProcessReport report = run_processes(3, [](int rank, const Allgather& allgather) {
@@ -65,7 +65,7 @@ TEST(Refused, ByTheCheckOfPtrace) {
       std::vector<TypeCase> types = int32_types();
       for (const NamedCheck& named : kChecks) {
         SCOPED_TRACE(named.collective);
-        for (int64_t count : {1, 20000, 300000}) ASSERT_OK(named.check(world, types[1], count));
+        for (int64_t count : {1, 20000}) ASSERT_OK(named.check(world, types[1], count));
       }
       free_types(types);
     });

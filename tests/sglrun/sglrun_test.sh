@@ -184,6 +184,7 @@ case_continue() {
   err_has 'rank 1 .* status 8'
 }
 case_missing() {
+  run 127 ''; err_has "cannot start ''"
   run 127 -n 2 no-such-program; err_has "cannot start 'no-such-program': No such file"
   run 127 ./no-such-program; err_has 'No such file'
   run 126 "$work"; err_has 'Permission denied'

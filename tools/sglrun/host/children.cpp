@@ -132,7 +132,7 @@ pid_t start_rank(const RankStart& start, StartFailure* failure) {
 }
 
 std::string find_program_file(const std::string& name, const std::string& directories) {
-  if (name.find('/') != std::string::npos) return name;
+  if (name.empty() || name.find('/') != std::string::npos) return name;
   for (size_t start = 0; start <= directories.size();) {
     size_t end = std::min(directories.find(':', start), directories.size());
     std::string directory = directories.substr(start, end - start);
