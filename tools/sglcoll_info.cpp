@@ -8,6 +8,7 @@
 #include "info/report.hpp"
 #include "sgl/calibration.hpp"
 #include "support/command_line.hpp"
+#include "support/seconds.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -61,7 +62,7 @@ void add_options(CLI::App* app, Options* options) {
       ->needs(hosts);
   app->add_option("--host-timeout", options->host_timeout_s,
                   "Give up a host after SECONDS (default 60)")
-      ->check(CLI::Range(1.0, 3600.0))
+      ->check(seconds_between(1, 3600))
       ->needs(hosts);
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(
@@ -158,5 +159,5 @@ int main(int argc, char** argv) {
   sgl::info::Options options;
   sgl::info::add_options(&app, &options);
   if (auto status = sgl::parse_command_line(&app, "sglcoll-info", argc, argv)) return *status;
-  return sgl::info::run(options);
+  return sgl::status_with_output("sglcoll-info", sgl::info::run(options));
 }

@@ -50,5 +50,5 @@ int main(int argc, char** argv) {
   sgl::plan::Options options;
   sgl::plan::add_options(&app, &options);
   if (auto status = sgl::parse_command_line(&app, "sglcoll-plan", argc, argv)) return *status;
-  return sgl::plan::run(options);
+  return sgl::status_with_output("sglcoll-plan", sgl::plan::run(options));
 }

@@ -45,14 +45,31 @@ void add_options(CLI::App* app, Options* options) {
       "on the machine meanwhile. Status: 0, 1 when a measurement failed, 2 for a wrong option.");
 }
 
-Status write(const std::string& path, const std::string& text) {
+// The file is complete before it has its name, for jobs that start meanwhile.
+std::string partial_of(const std::string& path) {
+  return path + ".new";
+}
+
+// Whether write() will be able to, told before the minute of measuring.
+Status prepare(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code failure;
+  if (std::filesystem::is_directory(path, failure))
+    return error(SGLCOLL_ERR_ARG, "--output {}: it is a directory", path);
+  failure.clear();
   if (!folder.empty()) std::filesystem::create_directories(folder, failure);
   if (failure)
     return error(SGLCOLL_ERR_SYSTEM, "cannot make {}: {}", folder.string(), failure.message());
-  // In one step, for jobs that start now.
-  const std::string partial = path + ".new";
+  const std::string partial = partial_of(path);
+  if (!std::ofstream(partial))
+    return error(SGLCOLL_ERR_SYSTEM, "cannot write {}: {}", partial, strerror(errno));
+  std::filesystem::remove(partial, failure);
+  return {};
+}
+
+Status write(const std::string& path, const std::string& text) {
+  std::error_code failure;
+  const std::string partial = partial_of(path);
   std::ofstream file(partial);
   file << text;
   file.close();
@@ -104,15 +121,16 @@ int tune(const Options& options) {
   run.tell = [](const std::string& text) { fmt::print(stderr, "sglcoll-tune: {}\n", text); };
   if (!std::filesystem::exists(run.launcher, ignored))
     return fail(fmt::format("{} is missing: it starts the ranks", run.launcher));
+  const bool writes = !options.json || !options.output.empty();
+  if (writes)
+    if (Status prepared = prepare(path); !prepared.ok()) return fail(prepared.text(), kBadUse);
   const int64_t start = now_ns();
   Result<NodeModel> model = measure_node(run);
   if (!model.ok()) return fail(model.status().text());
   const std::string text = calibration_text(this_machine(), model.value());
-  if (options.json) {
-    fmt::print("{}", text);
-    if (options.output.empty()) return kOk;
-  }
-  if (Status written = write(path, text); !written.ok()) return fail(written.text());
+  if (options.json) fmt::print("{}", text);
+  if (writes)
+    if (Status written = write(path, text); !written.ok()) return fail(written.text());
   if (!options.json)
     print_summary(model.value(), path, static_cast<double>(now_ns() - start) / 1e9);
   return kOk;
@@ -132,7 +150,7 @@ int main(int argc, char** argv) {
   if (options.cases.empty()) {
     if (std::getenv("PMIX_RANK"))
       return sgl::tune::fail("start it alone: it starts the ranks that it needs", sgl::kBadUse);
-    return sgl::tune::tune(options);
+    return sgl::status_with_output("sglcoll-tune", sgl::tune::tune(options));
   }
   const auto cases = sgl::tune::cases_of(options.cases);
   if (!cases)

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "allgather_columns: %s\n", failure.what());
+    std::fprintf(stderr, "allgather_columns: %s\n", sgl::reason_of(failure));
     return 1;
   }
 }

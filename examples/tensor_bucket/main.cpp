@@ -7,6 +7,7 @@
 //
 //   sglrun -n 4 tensor_bucket FILE        FILE: a line a tensor, NAME DIM [DIM ...]
 #include "support/command_line.hpp"
+#include "traffic.hpp"
 
 #include <sglcoll/sglcoll.hpp>
 
@@ -85,7 +86,7 @@ double now_ms() {
 
 struct Outcome {
   double median_ms;
-  uint64_t bytes_packed;
+  std::string traffic;
   bool right;
 };
 
@@ -106,19 +107,15 @@ Outcome run(const sglcoll::World& world, std::vector<Tensor>& tensors, Exchange 
     right = right && is_sum(tensors, world.size());
   }
   std::sort(times.begin(), times.end());
-  return {times[kRuns / 2], after.bytes_packed - before.bytes_packed, right};
+  return {times[kRuns / 2], examples::traffic_between(before, after), right};
 }
 
 void report(const sglcoll::World& world, const char* name, const Outcome& outcome, double bytes) {
   int32_t mine = outcome.right, all = 0;
   sglcoll::check(sglcoll_allreduce(&mine, &all, 1, SGLCOLL_INT32, SGLCOLL_MIN, world.get()));
   if (world.rank() != 0) return;
-  // What the library copied into buffers of its own to send it from there.
-  std::string packed = "nothing packed";
-  if (outcome.bytes_packed > 0)
-    packed = std::to_string((outcome.bytes_packed + 999) / 1000) + " kB packed";
-  std::printf("  %-44s %9.2f ms  %6.2f GB/s  %-16s  %s\n", name, outcome.median_ms,
-              bytes / outcome.median_ms / 1e6, packed.c_str(), all ? "right" : "WRONG");
+  std::printf("  %-49s %9.2f ms  %6.2f GB/s  %s  %s\n", name, outcome.median_ms,
+              bytes / outcome.median_ms / 1e6, outcome.traffic.c_str(), all ? "right" : "WRONG");
 }
 
 int64_t count_elements(const std::vector<Tensor>& tensors) {
@@ -233,7 +230,7 @@ int main(int argc, char** argv) {
   try {
     return run_example(argc, argv);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "tensor_bucket: %s\n", failure.what());
+    std::fprintf(stderr, "tensor_bucket: %s\n", sgl::reason_of(failure));
     return 1;
   }
 }

@@ -6,6 +6,7 @@
 //
 //   sglrun -n 4 tile_matmul [N]       N: rows and columns, a multiple of the ranks
 #include "support/command_line.hpp"
+#include "traffic.hpp"
 
 #include <sglcoll/sglcoll.hpp>
 
@@ -68,17 +69,25 @@ double worst_difference(const sglcoll::World& world, const Matrix& c, int64_t n,
 
 struct Times {
   double gather_ms, multiply_ms, reduce_ms;
+  std::string gathered, reduced;  // what the collectives moved
 };
+
+sglcoll_counters counters_of(const sglcoll::World& world) {
+  sglcoll_counters counters{};
+  sglcoll::check(sglcoll_counters_get(world.get(), &counters));
+  return counters;
+}
 
 void report(const sglcoll::World& world, int64_t n, const Times& times, double worst) {
   const auto size = static_cast<long long>(n);
   const int ranks = world.size();
   std::printf("tile_matmul: %lld x %lld doubles, %d ranks, panels of runs of %lld bytes\n", size,
               size, ranks, size / ranks * static_cast<long long>(sizeof(double)));
-  std::printf("  allgather of the panels into place   %8.2f ms  (%.1f MB on each rank)\n",
-              times.gather_ms, static_cast<double>(n * n) * sizeof(double) / 1e6);
+  std::printf("  allgather of the panels into place   %8.2f ms  %s\n", times.gather_ms,
+              times.gathered.c_str());
   std::printf("  partial products                     %8.2f ms\n", times.multiply_ms);
-  std::printf("  reduce-scatter of the products       %8.2f ms\n", times.reduce_ms);
+  std::printf("  reduce-scatter of the products       %8.2f ms  %s\n", times.reduce_ms,
+              times.reduced.c_str());
   std::printf("  against one process: largest difference %g: %s\n", worst,
               worst == 0 ? "right" : "WRONG");
 }
@@ -101,19 +110,27 @@ bool multiply_in_panels(const sglcoll::World& world, int64_t n) {
     }
 
   world.barrier();
+  const sglcoll_counters at_start = counters_of(world);
   const double start = now_ms();
   sglcoll::check(sglcoll_allgather(SGLCOLL_IN_PLACE, 0, nullptr, a.data(), 1, panel, world.get()));
   const double gathered = now_ms();
+  const sglcoll_counters at_gathered = counters_of(world);
   multiply(a, b, partial, n, first, rows);
   world.barrier();
+  const sglcoll_counters at_multiplied = counters_of(world);
   const double multiplied = now_ms();
   sglcoll::check(sglcoll_reduce_scatter_block(partial.data(), c.data() + first, 1, panel,
                                               SGLCOLL_SUM, world.get()));
   const double reduced = now_ms();
+  const sglcoll_counters at_reduced = counters_of(world);
 
   const double worst = worst_difference(world, c, n, first, rows);
   if (world.rank() == 0)
-    report(world, n, {gathered - start, multiplied - gathered, reduced - multiplied}, worst);
+    report(world, n,
+           {gathered - start, multiplied - gathered, reduced - multiplied,
+            examples::traffic_between(at_start, at_gathered),
+            examples::traffic_between(at_multiplied, at_reduced)},
+           worst);
   return worst == 0;
 }
 
@@ -142,7 +159,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "tile_matmul: %s\n", failure.what());
+    std::fprintf(stderr, "tile_matmul: %s\n", sgl::reason_of(failure));
     return 1;
   }
 }

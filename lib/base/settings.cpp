@@ -11,6 +11,8 @@ extern char** environ;
 namespace sgl {
 namespace {
 
+constexpr int64_t kMostQueued = 1 << 20;  // of work requests and their parts
+
 constexpr Setting kSettings[] = {
     {"SGLCOLL_LOG_LEVEL", SettingKind::choice, "warn", "error|warn|info|debug|trace",
      "least severe kind of log line that is printed"},
@@ -23,30 +25,32 @@ constexpr Setting kSettings[] = {
      "that work"},
     {"SGLCOLL_RAILS", SettingKind::automatic, "auto", "",
      "most RDMA devices or ports that a rank spreads its data over, 1 or 2; auto takes 2 where two "
-     "alike are there"},
-    {"SGLCOLL_PORT", SettingKind::automatic, "auto", "", "port of the RDMA device"},
+     "alike are there",
+     1, 2},
+    {"SGLCOLL_PORT", SettingKind::automatic, "auto", "", "port of the RDMA device", 1, 255},
     {"SGLCOLL_CONNECT", SettingKind::choice, "first-use", "first-use|start",
      "when RDMA connections are made: each when it is first used, by librdmacm, or all by "
      "sglcoll_init; ports without an IPv4 address are connected at the start in any case"},
     {"SGLCOLL_GID_INDEX", SettingKind::automatic, "auto", "",
      "index of the port's address (GID); auto prefers RoCE v2 with an IPv4 address, then with a "
-     "routable IPv6 one"},
+     "routable IPv6 one",
+     0, 255},
     {"SGLCOLL_PKEY", SettingKind::automatic, "auto", "",
-     "partition key, e.g. 0x8001; auto takes the port's first"},
-    {"SGLCOLL_SL", SettingKind::integer, "0", "", "InfiniBand service level, 0 to 15"},
+     "partition key, e.g. 0x8001; auto takes the port's first", 0, 0xffff},
+    {"SGLCOLL_SL", SettingKind::integer, "0", "", "InfiniBand service level, 0 to 15", 0, 15},
     {"SGLCOLL_TRAFFIC_CLASS", SettingKind::integer, "0", "",
-     "traffic class of RoCE and of routed InfiniBand packets, 0 to 255"},
-    {"SGLCOLL_MTU", SettingKind::automatic, "auto", "",
-     "longest packet in bytes: 256, 512, 1024, 2048 or 4096; auto takes the port's"},
+     "traffic class of RoCE and of routed InfiniBand packets, 0 to 255", 0, 255},
+    {"SGLCOLL_MTU", SettingKind::choice, "auto", "auto|256|512|1024|2048|4096",
+     "longest packet in bytes; auto takes the port's"},
     {"SGLCOLL_REGISTRATION_CACHE", SettingKind::bytes, "1G", "",
      "bytes of user memory that may stay registered with an RDMA device after their use; 0 "
      "registers anew for each use"},
     {"SGLCOLL_MESSAGE_SLOTS", SettingKind::integer, "32", "",
-     "messages on the way to one peer over RDMA (the same on all ranks)"},
+     "messages on the way to one peer over RDMA (the same on all ranks)", 1, kMostQueued},
     {"SGLCOLL_QUEUE_REQUESTS", SettingKind::integer, "128", "",
-     "reads and writes on the way to one peer over RDMA"},
+     "reads and writes on the way to one peer over RDMA", 1, kMostQueued},
     {"SGLCOLL_MAX_SGE", SettingKind::integer, "0", "",
-     "most segments in one work request; 0 takes 30 or the device's limit"},
+     "most segments in one work request; 0 takes 30 or the device's limit", 0, kMostQueued},
     {"SGLCOLL_ALGORITHM", SettingKind::text, "", "",
      "algorithm to use, e.g. \"allgather=ring,bcast=binomial\"; unnamed collectives keep the "
      "table's choice"},
@@ -66,7 +70,8 @@ constexpr Setting kSettings[] = {
      "bytes kept of messages from one rank for operations that this one has not started; a rank "
      "that has sent more waits with its payloads until they are asked for"},
     {"SGLCOLL_CHUNK_BYTES", SettingKind::bytes, "128K", "",
-     "payload bytes of one pipelined piece in chain and tree broadcasts (the same on all ranks)"},
+     "payload bytes of one pipelined piece in chain and tree broadcasts (the same on all ranks)",
+     1},
     {"SGLCOLL_STREAM_BYTES", SettingKind::bytes, "0", "",
      "operations that move at least this many bytes a rank write their results past the cache; 0: "
      "twice the second-level cache"},
@@ -135,26 +140,54 @@ bool is_choice(std::string_view choices, std::string_view value) {
   return false;
 }
 
-// What a right value looks like, or null when `value` already is one.
-const char* wanted_form(const Setting& setting, std::string_view value) {
-  int64_t number = 0;
-  bool flag = false;
+bool has_right_form(const Setting& setting, std::string_view value) {
+  int64_t number = setting.least;
+  bool flag = false, right = true;
   switch (setting.kind) {
     case SettingKind::text:
-      return nullptr;
+      break;
     case SettingKind::integer:
-      return parse_integer(value, &number) ? nullptr : "a whole number, 0 or more";
+      right = parse_integer(value, &number);
+      break;
     case SettingKind::bytes:
-      return parse_bytes(value, &number) ? nullptr : "bytes such as 4096, 64K, 1M or 2G";
+      right = parse_bytes(value, &number);
+      break;
     case SettingKind::boolean:
-      return parse_boolean(value, &flag) ? nullptr : "0 or 1";
+      right = parse_boolean(value, &flag);
+      break;
     case SettingKind::choice:
-      return is_choice(setting.choices, value) ? nullptr : setting.choices;
+      right = is_choice(setting.choices, value);
+      break;
     case SettingKind::automatic:
-      return parse_automatic(value, &number) ? nullptr
-                                             : "auto or a whole number such as 4096 or 64K";
+      right = parse_automatic(value, &number);
+      break;
   }
-  return nullptr;
+  return right && number >= setting.least && number <= setting.most;
+}
+
+std::string range_of(const Setting& setting) {
+  return setting.most == INT64_MAX ? fmt::format("{} or more", setting.least)
+                                   : fmt::format("{} to {}", setting.least, setting.most);
+}
+
+// What a right value looks like.
+std::string wanted_form(const Setting& setting) {
+  switch (setting.kind) {
+    case SettingKind::text:
+      return "any text";
+    case SettingKind::integer:
+      return "a whole number, " + range_of(setting);
+    case SettingKind::bytes:
+      return "bytes such as 4096, 64K, 1M or 2G, " + range_of(setting);
+    case SettingKind::boolean:
+      return "0 or 1";
+    case SettingKind::choice:
+      return setting.choices;
+    case SettingKind::automatic:
+      return setting.most == INT64_MAX ? "auto or a whole number such as 4096 or 64K"
+                                       : "auto or a whole number, " + range_of(setting);
+  }
+  return "";
 }
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -204,7 +237,7 @@ const Setting* nearest_setting(std::string_view name) {
 // The environment's value when it is of the right form, else the default.
 std::string_view effective_value(const Setting& setting) {
   const char* given = std::getenv(setting.name);
-  return given && !wanted_form(setting, given) ? given : setting.default_value;
+  return given && has_right_form(setting, given) ? given : setting.default_value;
 }
 
 const Setting& known_setting(std::string_view name) {
@@ -293,8 +326,9 @@ Status check_settings(std::vector<std::string>* warnings) {
                                       nearest ? nearest->name : ""));
       continue;
     }
-    if (const char* wanted = wanted_form(*setting, value))
-      return error(SGLCOLL_ERR_ARG, "{}=\"{}\" is not valid: it takes {}", name, value, wanted);
+    if (!has_right_form(*setting, value))
+      return error(SGLCOLL_ERR_ARG, "{}=\"{}\" is not valid: it takes {}", name, value,
+                   wanted_form(*setting));
   }
   return {};
 }

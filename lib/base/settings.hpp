@@ -25,6 +25,7 @@ struct Setting {
   const char* default_value;  // as a user would write it
   const char* choices;        // "a|b|c" for SettingKind::choice, else ""
   const char* help;
+  int64_t least = 0, most = INT64_MAX;  // of a number
 };
 
 std::span<const Setting> all_settings();

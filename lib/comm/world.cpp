@@ -117,9 +117,6 @@ Status World::agree_on_settings() {
   if (!tuning.value().note.empty() && rank() == node_ranks_.front())
     log(LogLevel::warn, "tuning {}", tuning.value().note);
   settings_.node = tuning.take().model;
-  if (settings_.chunk_bytes < 1)
-    return error(SGLCOLL_ERR_ARG, "SGLCOLL_CHUNK_BYTES={} is not valid: it takes 1 or more",
-                 settings_.chunk_bytes);
   SettingsCard mine{kVersion,
                     settings_.eager_bytes.value_or(kAutomatic),
                     settings_.chunk_bytes,

@@ -245,7 +245,7 @@ int main(int argc, char** argv) {
                   row["copy"].get<std::string>().c_str());
     return 0;
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "sglperf-floor: %s\n", failure.what());
+    std::fprintf(stderr, "sglperf-floor: %s\n", sgl::reason_of(failure));
     return 2;
   }
 }

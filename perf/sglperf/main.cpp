@@ -169,7 +169,7 @@ int main(int argc, char** argv) {
       return refuse(*backend, failure.what());
     }
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "sglperf: %s\n", failure.what());
+    std::fprintf(stderr, "sglperf: %s\n", sgl::reason_of(failure));
     return sgl::kBadUse;
   }
 }

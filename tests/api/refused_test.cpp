@@ -1,11 +1,17 @@
 // A kernel that refuses process_vm_readv, and how the failure goes from rank to rank.
 #include "api/oracle.hpp"
+#include "transport/shm/memory_guard.hpp"
 #include "transport/shm/syscall_filter.hpp"
 
 #include <cstdlib>
+#include <cstring>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 namespace sgl::test {
 namespace {
@@ -18,6 +24,43 @@ TEST(Refused, BeforeTheStart) {
     if (rank == 1) {
       ASSERT_TRUE(deny_system_call(SYS_process_vm_readv, EPERM)) << "no seccomp";
     }
+    run_in_world(rank, 3, allgather, [](sglcoll_comm world) {
+      std::vector<TypeCase> types = int32_types();
+      for (const NamedCheck& named : kChecks) {
+        SCOPED_TRACE(named.collective);
+        for (int64_t count : {1, 20000}) ASSERT_OK(named.check(world, types[1], count));
+      }
+      free_types(types);
+    });
+  });
+  EXPECT_TRUE(report.all_passed()) << report.text();
+}
+
+// Whether this process may read `word`, which is at the same place in all, of each other one.
+bool may_read_others(const Allgather& allgather, int& word) {
+  std::vector<std::byte> all;
+  const pid_t mine = getpid();
+  EXPECT_TRUE(allgather(std::as_bytes(std::span(&mine, 1)), &all).ok());
+  bool may = false;
+  for (size_t at = 0; at < all.size(); at += sizeof mine) {
+    pid_t other = 0;
+    std::memcpy(&other, &all[at], sizeof other);
+    int copy = 0;
+    iovec here{&copy, sizeof copy}, there{&word, sizeof word};
+    may |= other != mine && process_vm_readv(other, &here, 1, &there, 1, 0) >= 0;
+  }
+  // Nobody goes on, and maybe ends, while another one still looks.
+  EXPECT_TRUE(allgather(std::as_bytes(std::span(&mine, 1)), &all).ok());
+  return may;
+}
+
+// No rank may read another one's memory, by the check that ptrace_scope is a part of: all take
+// another path.
+TEST(Refused, ByTheCheckOfPtrace) {
+  static int word = 0;
+  ProcessReport report = run_processes(3, [](int rank, const Allgather& allgather) {
+    ASSERT_TRUE(guard_memory());
+    ASSERT_FALSE(may_read_others(allgather, word));
     run_in_world(rank, 3, allgather, [](sglcoll_comm world) {
       std::vector<TypeCase> types = int32_types();
       for (const NamedCheck& named : kChecks) {

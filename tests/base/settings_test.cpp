@@ -55,5 +55,49 @@ TEST(Settings, TheTreesOwnVariablesAreNoMistake) {
     EXPECT_EQ(warning_of(name), "");
 }
 
+// What is said of the value, "" when it is taken.
+std::string refusal_of(const char* variable, const char* value) {
+  std::vector<std::string> warnings;
+  setenv(variable, value, 1);
+  const Status checked = check_settings(&warnings);
+  unsetenv(variable);
+  return checked.ok() ? "" : checked.text();
+}
+
+TEST(Settings, ANumberOutsideItsRangeIsRefused) {
+  const char* const outside[][3] = {
+      {"SGLCOLL_RAILS", "3", "auto or a whole number, 1 to 2"},
+      {"SGLCOLL_RAILS", "0", "auto or a whole number, 1 to 2"},
+      {"SGLCOLL_PORT", "256", "auto or a whole number, 1 to 255"},
+      {"SGLCOLL_GID_INDEX", "1K", "auto or a whole number, 0 to 255"},
+      {"SGLCOLL_PKEY", "0x10000", "auto or a whole number, 0 to 65535"},
+      {"SGLCOLL_SL", "16", "a whole number, 0 to 15"},
+      {"SGLCOLL_TRAFFIC_CLASS", "256", "a whole number, 0 to 255"},
+      {"SGLCOLL_MTU", "3", "auto|256|512|1024|2048|4096"},
+      {"SGLCOLL_MESSAGE_SLOTS", "0", "a whole number, 1 to 1048576"},
+      {"SGLCOLL_QUEUE_REQUESTS", "99999999999", "a whole number, 1 to 1048576"},
+      {"SGLCOLL_MAX_SGE", "-1", "a whole number, 0 to 1048576"},
+      {"SGLCOLL_CHUNK_BYTES", "0", "bytes such as 4096, 64K, 1M or 2G, 1 or more"},
+      {"SGLCOLL_TIMEOUT_S", "nan", "a whole number, 0 or more"},
+      {"SGLCOLL_CHECK", "", "0 or 1"},
+  };
+  for (const auto& [name, value, wanted] : outside) {
+    const std::string text = refusal_of(name, value);
+    EXPECT_NE(text.find(std::string(name) + "=\"" + value + "\" is not valid: it takes " + wanted),
+              std::string::npos)
+        << text;
+  }
+}
+
+TEST(Settings, TheEndsOfARangeAreTaken) {
+  const char* const taken[][2] = {
+      {"SGLCOLL_RAILS", "2"},           {"SGLCOLL_RAILS", "auto"},    {"SGLCOLL_PORT", "1"},
+      {"SGLCOLL_PKEY", "0xffff"},       {"SGLCOLL_SL", "15"},         {"SGLCOLL_MTU", "4096"},
+      {"SGLCOLL_MAX_SGE", "0"},         {"SGLCOLL_CHUNK_BYTES", "1"}, {"SGLCOLL_SPIN_US", "auto"},
+      {"SGLCOLL_TRAFFIC_CLASS", "255"},
+  };
+  for (const auto& [name, value] : taken) EXPECT_EQ(refusal_of(name, value), "") << name;
+}
+
 }  // namespace
 }  // namespace sgl

@@ -56,6 +56,22 @@ TEST(BootAuto, IsSingleWithoutLauncher) {
   EXPECT_EQ(boot.value()->size(), 1);
 }
 
+TEST(BootAuto, WarnsWhereALauncherWithoutPmixStartedSeveral) {
+  unsetenv("PMIX_NAMESPACE");
+  for (const char* name : {"PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    for (const char* started : {"1", "2"}) {
+      setenv(name, started, 1);
+      testing::internal::CaptureStderr();
+      EXPECT_TRUE(boot_auto(nullptr).ok());
+      const std::string said = testing::internal::GetCapturedStderr();
+      unsetenv(name);
+      EXPECT_EQ(
+          said.find("its launcher started 2 (" + std::string(name) + ")") != std::string::npos,
+          std::string(started) == "2")
+          << said;
+    }
+}
+
 TEST(BootPmix, FailsByNameWithoutServer) {
   test::ProcessReport report = test::run_processes(1, [](int, const test::Allgather&) {
     setenv("PMIX_NAMESPACE", "nobody", 1);

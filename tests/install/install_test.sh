@@ -27,7 +27,7 @@ says() {
 case_prefix() {
   rm -rf "$prefix"
   cmake --install "$build" --prefix "$prefix" >/dev/null
-  for file in bin/sglrun bin/sglperf bin/sglcoll-info bin/sglcoll-tune include/sglcoll/sglcoll.h \
+  for file in bin/sglrun bin/sglperf bin/sglcoll-info bin/sglcoll-plan bin/sglcoll-tune include/sglcoll/sglcoll.h \
       include/sglcoll/sglcoll.hpp include/sglcoll/mpi.h; do
     [ -f "$prefix/$file" ] || fail "$file is not installed"
   done

@@ -23,6 +23,8 @@ default=$XDG_CONFIG_HOME/sglcoll/tuning.json
 
 says 0 "Tuning: built in" "$bin/sglcoll-info"
 says 2 "--nonsense" "$bin/sglcoll-tune" --nonsense
+says 2 "it is a directory" "$bin/sglcoll-tune" --output "$work"
+says 2 "cannot make" "$bin/sglcoll-tune" --output /proc/none/tuning.json
 says 2 "start it alone" "$bin/sglrun" -n 1 "$bin/sglcoll-tune"
 
 says 0 "written to $default" "$bin/sglcoll-tune" --quick

@@ -47,7 +47,10 @@ case_usage() {
   run 2 --bind-to moon true; err_has 'moon'
   run 2 --map-by moon true; err_has 'moon'
   run 2 --on-failure=ignore true; err_has 'ignore'
-  run 2 --timeout -1 true; err_has 'timeout'
+  for seconds in -1 0 nan 1e300 soon; do
+    run 2 --timeout "$seconds" true; err_has "--timeout: $seconds is not a number of seconds from 0.001 to 1000000000"
+  done
+  run 2 --host-timeout nan true; err_has 'nan is not a number of seconds from 0.5 to 86400'
   run 2 --wdir /nonexistent true; err_has 'nonexistent'
   run 2 -q --verbose true; err_has 'verbose'
 }
@@ -148,6 +151,9 @@ case_slow_reader() {
   [ "$(wc -l <"$work/out")" = 400000 ] || fail 'lines were lost'
 }
 case_closed_reader() {
+  "$sglrun" -n 2 yes 2>"$work/err" >/dev/full
+  [ $? = 1 ] || fail 'output to a full device is lost without a word'
+  err_has 'cannot write standard output: No space left on device'
   "$sglrun" -n 2 yes 2>"$work/err" | head -1 >"$work/out"
   [ "${PIPESTATUS[0]}" = 141 ] || fail 'no SIGPIPE where the reader left'
   out_is y
@@ -178,6 +184,7 @@ case_continue() {
   err_has 'rank 1 .* status 8'
 }
 case_missing() {
+  run 127 ''; err_has "cannot start ''"
   run 127 -n 2 no-such-program; err_has "cannot start 'no-such-program': No such file"
   run 127 ./no-such-program; err_has 'No such file'
   run 126 "$work"; err_has 'Permission denied'
@@ -266,6 +273,11 @@ case_supervisor_killed() {
   all_ready 2
   kill -KILL $job
   ends_with 137
+}
+case_few_descriptors() {
+  (ulimit -Sn 40 && exec "$sglrun" -n 20 sh -c 'ulimit -Sn') >"$work/out" 2>"$work/err"
+  [ $? = 0 ] || fail "20 ranks are not started with 40 descriptors: $(cat "$work/err")"
+  [ "$(sort -u "$work/out")" = 40 ] || fail 'the ranks have not the limit that was'
 }
 case_worker_killed() {
   start -n 2 sh -c 'setsid sleep 100 & echo ready; exec sleep 100'

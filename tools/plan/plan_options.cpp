@@ -189,7 +189,8 @@ Status arrange(const Options& options, Problem* problem) {
 }  // namespace
 
 void add_options(CLI::App* app, Options* options) {
-  app->add_option("collective", options->collective, "One of " + collective_names());
+  CLI::Option* collective =
+      app->add_option("collective", options->collective, "One of " + collective_names());
   app->add_option("-n,--ranks", options->ranks, "Ranks of the communicator; has to be given");
   app->add_option("--rank", options->rank, "The rank whose plan is printed (default 0)");
   app->add_option("--root", options->root, "Root of a rooted collective (default 0)");
@@ -218,18 +219,22 @@ void add_options(CLI::App* app, Options* options) {
   app->add_option("--lines", options->lines,
                   "Kinds of rounds and of transfers that are printed (default 16)")
       ->check(CLI::Range(1, 1 << 20));
-  app->add_option(
+  CLI::Option* topology = app->add_option(
       "--topology", options->topology,
       "The machine that the ranks run on: hwloc XML file, or a synthetic description such "
       "as \"package:2 l3:4 core:8 pu:1\"; orders rings and shapes trees");
   app->add_option("--map-by", options->map_by,
-                  "With --topology: slot (default), core, numa, l3, package or node");
+                  "With --topology: slot (default), core, numa, l3, package or node")
+      ->needs(topology);
   app->add_option("--per-node", options->per_node,
                   "With --topology: ranks on each such machine (default: all on one)")
-      ->check(CLI::Range(1, 1 << 16));
+      ->check(CLI::Range(1, 1 << 16))
+      ->needs(topology);
+  CLI::Option* json = app->add_flag("--json", options->json, "Print JSON");
   app->add_flag("--scale", options->scale,
-                "Instead: what every algorithm's schedule costs to build at 16 to 1,048,576 ranks");
-  app->add_flag("--json", options->json, "Print JSON");
+                "Instead: what every algorithm's schedule costs to build at 16 to 1,048,576 ranks")
+      ->excludes(collective)
+      ->excludes(json);
 }
 
 Result<PlanQuery> make_query(const Options& options) {

@@ -2,6 +2,7 @@
 
 #include "sglrun/hosts/allocation.hpp"
 #include "sglrun/job/agent.hpp"
+#include "support/seconds.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -63,7 +64,7 @@ void declare(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--output-filename", options.output_prefix,
                  "write the output of rank R to the file PREFIX.R instead");
   app.add_option("--timeout", options.timeout_s, "end the job after SECONDS, with exit status 124")
-      ->check(CLI::PositiveNumber);
+      ->check(seconds_between(1e-3, 1e9));
   app.add_option("--on-failure", raw.on_failure,
                  "when a rank fails: abort (end the job) or continue")
       ->check(CLI::IsMember({"abort", "continue"}));
@@ -77,7 +78,7 @@ void declare(CLI::App& app, Options& options, Raw& raw) {
                  "path of sglrun on the other hosts (default: the same as here)");
   app.add_option("--host-timeout", options.host_timeout_s,
                  "a host that says nothing for SECONDS is lost (default 30)")
-      ->check(CLI::Range(0.5, 86400.0));
+      ->check(seconds_between(0.5, 86400));
   app.add_option("--port", raw.ports, "port, or range FIRST-LAST, that daemons connect to here");
   CLI::Option* quiet = app.add_flag("-q,--quiet", raw.quiet, "print no message about failed ranks");
   app.add_flag("--verbose", raw.verbose, "print each rank's start and end")->excludes(quiet);

@@ -40,9 +40,14 @@ size_t Sink::write_some(std::string_view text) {
     else if (errno == EAGAIN)
       break;
     else if (errno != EINTR)
-      broken_ = true;
+      break_off(errno);
   }
   return broken_ ? text.size() : done;
+}
+
+void Sink::break_off(int why) {
+  broken_ = true;
+  if (why != EPIPE && on_error) on_error(why);
 }
 
 void Sink::write(const void* writer, std::string_view text) {

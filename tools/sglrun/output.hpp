@@ -24,14 +24,17 @@ class Sink {
   // More is kept than should be: do not write until on_drained is called.
   bool full() const { return pending_.size() - pending_start_ >= kFullBytes && !broken_; }
   bool empty() const { return broken_ || pending_.size() == pending_start_; }
-  // The reader has gone; what is written is dropped.
+  // The reader has gone, or writing fails; what is written is dropped.
   bool broken() const { return broken_; }
+  // Writing fails with this errno, and not because the reader has gone.
+  std::function<void(int)> on_error;
   std::function<void()> on_drained;
 
  private:
   static constexpr size_t kFullBytes = size_t{1} << 20;
 
   size_t write_some(std::string_view text);
+  void break_off(int why);
   void put(std::string_view text);
   void on_writable();
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdio>
+#include <exception>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -34,6 +36,19 @@ inline std::optional<int> parse_command_line(CLI::App* app, const std::string& n
     if (print) std::fputs(usage_error(name, wrong.what()).c_str(), stderr);
     return kBadUse;
   }
+}
+
+// What a program that ends by an exception says.
+inline const char* reason_of(const std::exception& failure) {
+  if (dynamic_cast<const std::bad_alloc*>(&failure)) return "not enough memory for this size";
+  return failure.what();
+}
+
+// The status to end with after run(): another one when standard output could not be written.
+inline int status_with_output(const std::string& name, int status) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  std::fputs((name + ": standard output cannot be written\n").c_str(), stderr);
+  return status ? status : 1;
 }
 
 }  // namespace sgl

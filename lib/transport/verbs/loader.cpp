@@ -92,14 +92,6 @@ Result<VerbsWishes> verbs_wishes() {
   wishes.max_sge = number("SGLCOLL_MAX_SGE");
   wishes.rails = wished("SGLCOLL_RAILS").value_or(0);
   wishes.connect_by_cm = setting_text("SGLCOLL_CONNECT") != "start";
-  auto check = [](const char* name, int value, int most) {
-    if (value <= most) return Status();
-    return error(SGLCOLL_ERR_ARG, "{}={} is not valid: it takes 0 to {}", name, value, most);
-  };
-  SGL_TRY(check("SGLCOLL_SL", wishes.service_level, 15));
-  SGL_TRY(check("SGLCOLL_TRAFFIC_CLASS", wishes.traffic_class, 255));
-  SGL_TRY(check("SGLCOLL_RAILS", wishes.rails, static_cast<int>(kMostRails)));
-  SGL_TRY(check("SGLCOLL_PKEY", wishes.pkey.value_or(0), 0xffff));
   return wishes;
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,9 @@ struct Trouble {
   enum Where { directory, binding, program } where;
   int error;
 };
+
+// What the ranks shall have again of what raise_descriptor_limit() changed.
+rlimit descriptor_limit{};
 
 struct CpuSetFree {
   void operator()(cpu_set_t* set) const { CPU_FREE(set); }
@@ -65,6 +69,7 @@ struct Prepared {
   dup2(start.output_fd, 1);
   dup2(start.error_fd, 2);
   close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+  if (descriptor_limit.rlim_max > 0) setrlimit(RLIMIT_NOFILE, &descriptor_limit);
   signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_SETMASK, &start.signal_mask, nullptr);
   if (!start.working_directory.empty() && chdir(start.working_directory.c_str()) != 0)
@@ -94,11 +99,17 @@ StartFailure describe(const RankStart& start, const Trouble& trouble) {
 
 }  // namespace
 
+void raise_descriptor_limit() {
+  if (getrlimit(RLIMIT_NOFILE, &descriptor_limit) != 0) return;
+  const rlimit raised{descriptor_limit.rlim_max, descriptor_limit.rlim_max};
+  if (setrlimit(RLIMIT_NOFILE, &raised) != 0) descriptor_limit = {};
+}
+
 pid_t start_rank(const RankStart& start, StartFailure* failure) {
   Prepared prepared(start);
   int trouble_pipe[2];
   if (pipe2(trouble_pipe, O_CLOEXEC) != 0) {
-    *failure = {126, fmt::format("cannot make a pipe: {}", strerror(errno))};
+    *failure = {126, fmt::format("cannot make a pipe: {} (ulimit -n?)", strerror(errno))};
     return -1;
   }
   pid_t parent = getpid();
@@ -121,7 +132,7 @@ pid_t start_rank(const RankStart& start, StartFailure* failure) {
 }
 
 std::string find_program_file(const std::string& name, const std::string& directories) {
-  if (name.find('/') != std::string::npos) return name;
+  if (name.empty() || name.find('/') != std::string::npos) return name;
   for (size_t start = 0; start <= directories.size();) {
     size_t end = std::min(directories.find(':', start), directories.size());
     std::string directory = directories.substr(start, end - start);

@@ -31,6 +31,10 @@ struct StartFailure {
   std::string text;
 };
 
+// Lets this process have as many descriptors as it may (three and more a rank); the ranks get
+// the limit that was.
+void raise_descriptor_limit();
+
 // Starts a process in a process group of its own that dies with the calling
 // thread, and returns its id once it runs the program. Failing, returns -1 and
 // says why in *failure.

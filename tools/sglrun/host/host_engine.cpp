@@ -35,7 +35,9 @@ Message message_of(MessageKind kind, int rank = -1, int64_t number = 0, std::str
 }  // namespace
 
 HostEngine::HostEngine(EventLoop* loop, const Worker& worker, Emit emit)
-    : loop_(loop), worker_(worker), emit_(std::move(emit)) {}
+    : loop_(loop), worker_(worker), emit_(std::move(emit)) {
+  raise_descriptor_limit();
+}
 
 HostEngine::~HostEngine() = default;
 

@@ -29,6 +29,8 @@ JobOutput::JobOutput(EventLoop* loop, int hosts, int ranks,
   streams_[kOutStream].sink = &out_;
   streams_[kErrStream].sink = &err();
   for (Stream& stream : streams_) stream.untaken.resize(static_cast<size_t>(hosts));
+  report_errors_of(&out_, "standard output");
+  if (separate_err_) report_errors_of(separate_err_.get(), "standard error");
   out_.on_drained = [this] { drained(&out_); };
   if (separate_err_) separate_err_->on_drained = [this] { drained(separate_err_.get()); };
 }
@@ -46,8 +48,15 @@ Status JobOutput::open_files(const std::string& prefix) {
                    strerror(errno));
     file_fds_.push_back(fd);
     files_.push_back(std::make_unique<Sink>(loop_, fd));
+    report_errors_of(files_.back().get(), path);
   }
   return {};
+}
+
+void JobOutput::report_errors_of(Sink* sink, const std::string& name) {
+  sink->on_error = [this, name](int why) {
+    if (on_lost) on_lost(fmt::format("output is lost: cannot write {}: {}", name, strerror(why)));
+  };
 }
 
 void JobOutput::take(int host, const Message& output) {

@@ -30,6 +30,8 @@ class JobOutput {
   // A line of sglrun itself, on its standard error.
   void say(const std::string& line);
   bool all_written() const;
+  // Output was lost; told once for each file that cannot be written.
+  std::function<void(const std::string& text)> on_lost;
 
  private:
   struct Stream {
@@ -38,6 +40,7 @@ class JobOutput {
     bool broken_told = false;
   };
 
+  void report_errors_of(Sink* sink, const std::string& name);
   void drained(Sink* sink);
   void settle(int stream, int host);
   Sink& err() { return separate_err_ ? *separate_err_ : out_; }

@@ -49,6 +49,11 @@ Job::~Job() {
 bool Job::prepare() {
   signal(SIGPIPE, SIG_IGN);
   adopt_orphans();
+  output_.on_lost = [this](const std::string& text) {
+    say_error(text);
+    fail(1);
+    end_job();
+  };
   Status status;
   if (!options_.output_prefix.empty() && !options_.dry_run)
     status = output_.open_files(options_.output_prefix);
