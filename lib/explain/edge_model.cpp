@@ -37,7 +37,7 @@ bool posts_here(const Transfer& transfer) {
 }
 
 double runs_in(const View& view) {
-  if (view.layout->size() == 0) return 0;
+  if (view.layout->empty()) return 0;
   const double share = static_cast<double>(view.length) / static_cast<double>(view.layout->size());
   return std::max(1.0, share * static_cast<double>(view.layout->run_count()));
 }
