@@ -86,54 +86,70 @@ Result<Argument> at_root_only(const CallSite& site, int root, const char* name, 
   return nothing;
 }
 
-// What a call is remembered by.
+// What a call is remembered by. Made where it stays and member by member: a copy by vectors waits
+// for the single stores before it, and zeroing it as a whole takes as long as a short call.
 struct Remembered {
   CallKey key;
   CallBuffers buffers;
   CallArrays arrays;
   bool arrays_at_root = false;  // elsewhere they are not looked at
+
+  Remembered(Collective collective, const void* send, int64_t send_count, sglcoll_type send_type,
+             const void* recv, int64_t recv_count, sglcoll_type recv_type, sglcoll_op op = nullptr,
+             int root = 0)
+      : key{collective,
+            send == SGLCOLL_IN_PLACE,
+            recv == SGLCOLL_IN_PLACE,
+            root,
+            send_count,
+            recv_count,
+            send_type,
+            recv_type,
+            op,
+            handle_generation()},
+        buffers{const_cast<void*>(send), const_cast<void*>(recv)} {}
 };
 
-Remembered remembered(Collective collective, const void* send, int64_t send_count,
-                      sglcoll_type send_type, const void* recv, int64_t recv_count,
-                      sglcoll_type recv_type, sglcoll_op op = nullptr, int root = 0) {
-  CallKey key{collective,
-              send == SGLCOLL_IN_PLACE,
-              recv == SGLCOLL_IN_PLACE,
-              root,
-              send_count,
-              recv_count,
-              send_type,
-              recv_type,
-              op,
-              handle_generation()};
-  return {key, {const_cast<void*>(send), const_cast<void*>(recv)}, {}, false};
-}
+// What an argument list has of arrays.
+struct GivenArrays {
+  const void* counts = nullptr;
+  const void* displacements = nullptr;
+  const void* types = nullptr;
+};
 
 // With arrays that all ranks give; those of a side that is in place are not looked at.
-Remembered with_arrays(Remembered call, std::array<const void*, 3> send,
-                       std::array<const void*, 3> recv) {
-  if (!call.key.send_in_place) std::copy(send.begin(), send.end(), call.arrays.arrays.begin());
-  std::copy(recv.begin(), recv.end(), call.arrays.arrays.begin() + send.size());
-  return call;
+Remembered&& with_arrays(Remembered&& call, const GivenArrays& send, const GivenArrays& recv) {
+  auto& arrays = call.arrays.arrays;
+  if (!call.key.send_in_place) {
+    arrays[0] = send.counts;
+    arrays[1] = send.displacements;
+    arrays[2] = send.types;
+  }
+  arrays[3] = recv.counts;
+  arrays[4] = recv.displacements;
+  arrays[5] = recv.types;
+  return std::move(call);
 }
 
-Remembered with_root_arrays(Remembered call, const int64_t* counts, const int64_t* displacements) {
-  call.arrays.arrays = {counts, displacements};
+Remembered&& with_root_arrays(Remembered&& call, const int64_t* counts,
+                              const int64_t* displacements) {
+  call.arrays.arrays[0] = counts;
+  call.arrays.arrays[1] = displacements;
   call.arrays_at_root = true;
-  return call;
+  return std::move(call);
 }
 
 // Checks the communicator, makes the call and runs it.
 template <class Make>
 Code run(sglcoll_comm comm, Form form, sglcoll_request* request, sglcoll_type user_type,
-         Remembered call, Make make) {
+         Remembered&& call, Make make) {
   return guarded([&]() -> Status {
     SGL_TRY(check_comm(comm));
     const CommunicatorPtr& communicator = comm->communicator;
     if (form != Form::blocking) SGL_TRY(check_output("request", request));
     auto held = communicator->world()->lock();
-    if (call.arrays_at_root && communicator->rank() != call.key.root) call.arrays = {};
+    if (call.arrays_at_root && communicator->rank() != call.key.root)
+      call.arrays.arrays[0] = call.arrays.arrays[1] = nullptr;
     call.arrays.ranks = static_cast<size_t>(communicator->size());
     std::unique_ptr<Operation> operation =
         communicator->recall(call.key, call.arrays, call.buffers);
@@ -180,7 +196,7 @@ extern "C" {
 SGL_COLLECTIVE(allgather,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type,), nullptr,
-  remembered(Collective::allgather, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type), {
+  Remembered(Collective::allgather, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return allgather_call(site, send, recv);
@@ -189,7 +205,7 @@ SGL_COLLECTIVE(allgather,
 SGL_COLLECTIVE(allgatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type,), nullptr,
-  with_arrays(remembered(Collective::allgatherv, send_buffer, send_count, send_type, recv_buffer, 0, recv_type), {}, {recv_counts, displacements}), {
+  with_arrays(Remembered(Collective::allgatherv, send_buffer, send_count, send_type, recv_buffer, 0, recv_type), {}, {recv_counts, displacements}), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_counts", "displacements", "recv_type", recv_buffer, recv_counts, displacements, recv_type));
   return allgatherv_call(site, send, recv);
@@ -197,7 +213,7 @@ SGL_COLLECTIVE(allgatherv,
 
 SGL_COLLECTIVE(reduce_scatter_block,
   (const void* send_buffer, void* recv_buffer, int64_t recv_count, sglcoll_type type, sglcoll_op op,), type,
-  remembered(Collective::reduce_scatter_block, send_buffer, recv_count, type, recv_buffer, recv_count, type, op), {
+  Remembered(Collective::reduce_scatter_block, send_buffer, recv_count, type, recv_buffer, recv_count, type, op), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "recv_count", "type", send_buffer, recv_count, type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "type", recv_buffer, recv_count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
@@ -206,7 +222,7 @@ SGL_COLLECTIVE(reduce_scatter_block,
 
 SGL_COLLECTIVE(reduce_scatter,
   (const void* send_buffer, void* recv_buffer, const int64_t recv_counts[], sglcoll_type type, sglcoll_op op,), type,
-  with_arrays(remembered(Collective::reduce_scatter, send_buffer, 0, type, recv_buffer, 0, type, op), {}, {recv_counts}), {
+  with_arrays(Remembered(Collective::reduce_scatter, send_buffer, 0, type, recv_buffer, 0, type, op), {}, {recv_counts}), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "recv_counts", "type", send_buffer, 0, type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_counts", "type", recv_buffer, 0, type));
   SGL_ASSIGN(operation, op_argument(op, type));
@@ -215,7 +231,7 @@ SGL_COLLECTIVE(reduce_scatter,
 
 SGL_COLLECTIVE(allreduce,
   (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op,), type,
-  remembered(Collective::allreduce, send_buffer, count, type, recv_buffer, count, type, op), {
+  Remembered(Collective::allreduce, send_buffer, count, type, recv_buffer, count, type, op), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "count", "type", send_buffer, count, type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "count", "type", recv_buffer, count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
@@ -224,7 +240,7 @@ SGL_COLLECTIVE(allreduce,
 
 SGL_COLLECTIVE(reduce,
   (const void* send_buffer, void* recv_buffer, int64_t count, sglcoll_type type, sglcoll_op op, int root,), type,
-  remembered(Collective::reduce, send_buffer, count, type, recv_buffer, count, type, op, root), {
+  Remembered(Collective::reduce, send_buffer, count, type, recv_buffer, count, type, op, root), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "count", "type", send_buffer, count, type));
   SGL_ASSIGN(operation, op_argument(op, type));
   // The type counts on every rank, the receive buffer on the root.
@@ -233,7 +249,7 @@ SGL_COLLECTIVE(reduce,
 })
 
 SGL_COLLECTIVE(bcast, (void* buffer, int64_t count, sglcoll_type type, int root,), nullptr,
-  remembered(Collective::bcast, nullptr, 0, nullptr, buffer, count, type, nullptr, root), {
+  Remembered(Collective::bcast, nullptr, 0, nullptr, buffer, count, type, nullptr, root), {
   SGL_ASSIGN(data, buffer_argument("buffer", "count", "type", buffer, count, type));
   return bcast_call(site, data, root);
 })
@@ -241,7 +257,7 @@ SGL_COLLECTIVE(bcast, (void* buffer, int64_t count, sglcoll_type type, int root,
 SGL_COLLECTIVE(gather,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
-  remembered(Collective::gather, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type, nullptr, root), {
+  Remembered(Collective::gather, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type, nullptr, root), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BufferArgument>(site, root, "recv_buffer", [&] {
     return buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type);
@@ -253,7 +269,7 @@ SGL_COLLECTIVE(gatherv,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t displacements[], sglcoll_type recv_type, int root,),
   nullptr,
-  with_root_arrays(remembered(Collective::gatherv, send_buffer, send_count, send_type, recv_buffer, 0, recv_type, nullptr, root), recv_counts, displacements), {
+  with_root_arrays(Remembered(Collective::gatherv, send_buffer, send_count, send_type, recv_buffer, 0, recv_type, nullptr, root), recv_counts, displacements), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, at_root_only<BlocksArgument>(site, root, "recv_buffer", [&] {
     return blocks_argument("recv_buffer", "recv_counts", "displacements", "recv_type", recv_buffer, recv_counts, displacements, recv_type);
@@ -264,7 +280,7 @@ SGL_COLLECTIVE(gatherv,
 SGL_COLLECTIVE(scatter,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
-  remembered(Collective::scatter, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type, nullptr, root), {
+  Remembered(Collective::scatter, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type, nullptr, root), {
   SGL_ASSIGN(send, at_root_only<BufferArgument>(site, root, "send_buffer", [&] {
     return buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type);
   }));
@@ -275,7 +291,7 @@ SGL_COLLECTIVE(scatter,
 SGL_COLLECTIVE(scatterv,
   (const void* send_buffer, const int64_t send_counts[], const int64_t displacements[], sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type, int root,), nullptr,
-  with_root_arrays(remembered(Collective::scatterv, send_buffer, 0, send_type, recv_buffer, recv_count, recv_type, nullptr, root), send_counts, displacements), {
+  with_root_arrays(Remembered(Collective::scatterv, send_buffer, 0, send_type, recv_buffer, recv_count, recv_type, nullptr, root), send_counts, displacements), {
   SGL_ASSIGN(send, at_root_only<BlocksArgument>(site, root, "send_buffer", [&] {
     return blocks_argument("send_buffer", "send_counts", "displacements", "send_type", send_buffer, send_counts, displacements, send_type);
   }));
@@ -286,7 +302,7 @@ SGL_COLLECTIVE(scatterv,
 SGL_COLLECTIVE(alltoall,
   (const void* send_buffer, int64_t send_count, sglcoll_type send_type,
    void* recv_buffer, int64_t recv_count, sglcoll_type recv_type,), nullptr,
-  remembered(Collective::alltoall, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type), {
+  Remembered(Collective::alltoall, send_buffer, send_count, send_type, recv_buffer, recv_count, recv_type), {
   SGL_ASSIGN(send, buffer_argument("send_buffer", "send_count", "send_type", send_buffer, send_count, send_type));
   SGL_ASSIGN(recv, buffer_argument("recv_buffer", "recv_count", "recv_type", recv_buffer, recv_count, recv_type));
   return alltoall_call(site, send, recv);
@@ -295,7 +311,7 @@ SGL_COLLECTIVE(alltoall,
 SGL_COLLECTIVE(alltoallv,
   (const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements[], sglcoll_type send_type,
    void* recv_buffer, const int64_t recv_counts[], const int64_t recv_displacements[], sglcoll_type recv_type,), nullptr,
-  with_arrays(remembered(Collective::alltoallv, send_buffer, 0, send_type, recv_buffer, 0, recv_type), {send_counts, send_displacements}, {recv_counts, recv_displacements}), {
+  with_arrays(Remembered(Collective::alltoallv, send_buffer, 0, send_type, recv_buffer, 0, recv_type), {send_counts, send_displacements}, {recv_counts, recv_displacements}), {
   SGL_ASSIGN(send, blocks_argument("send_buffer", "send_counts", "send_displacements", "send_type", send_buffer, send_counts, send_displacements, send_type));
   SGL_ASSIGN(recv, blocks_argument("recv_buffer", "recv_counts", "recv_displacements", "recv_type", recv_buffer, recv_counts, recv_displacements, recv_type));
   return alltoallv_call(site, Collective::alltoallv, send, recv);
@@ -304,14 +320,14 @@ SGL_COLLECTIVE(alltoallv,
 SGL_COLLECTIVE(alltoallw,
   (const void* send_buffer, const int64_t send_counts[], const int64_t send_displacements_bytes[], const sglcoll_type send_types[],
    void* recv_buffer, const int64_t recv_counts[], const int64_t recv_displacements_bytes[], const sglcoll_type recv_types[],),
-  nullptr, with_arrays(remembered(Collective::alltoallw, send_buffer, 0, nullptr, recv_buffer, 0, nullptr), {send_counts, send_displacements_bytes, send_types}, {recv_counts, recv_displacements_bytes, recv_types}), {
+  nullptr, with_arrays(Remembered(Collective::alltoallw, send_buffer, 0, nullptr, recv_buffer, 0, nullptr), {send_counts, send_displacements_bytes, send_types}, {recv_counts, recv_displacements_bytes, recv_types}), {
   SGL_ASSIGN(send, typed_blocks(site, "send_buffer", "send_counts", "send_displacements_bytes", "send_types", send_buffer, send_counts, send_displacements_bytes, send_types));
   SGL_ASSIGN(recv, typed_blocks(site, "recv_buffer", "recv_counts", "recv_displacements_bytes", "recv_types", recv_buffer, recv_counts, recv_displacements_bytes, recv_types));
   return alltoallv_call(site, Collective::alltoallw, send, recv);
 })
 
 SGL_COLLECTIVE(barrier, (), nullptr,
-  remembered(Collective::barrier, nullptr, 0, nullptr, nullptr, 0, nullptr), { return barrier_call(site); })
+  Remembered(Collective::barrier, nullptr, 0, nullptr, nullptr, 0, nullptr), { return barrier_call(site); })
 // clang-format on
 
 }  // extern "C"
