@@ -1,7 +1,19 @@
 #include "op/isa.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace sgl {
 namespace {
+
+#if defined(__x86_64__)
+// Not every compiler's __builtin_cpu_supports knows it.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
 
 Isa find_best() {
   if (isa_available(Isa::avx512)) return Isa::avx512;
@@ -24,7 +36,7 @@ const char* isa_name(Isa isa) {
 bool isa_available([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  const bool avx2 = __builtin_cpu_supports("avx2") && has_f16c();
   if (isa == Isa::avx2) return avx2;
   if (isa == Isa::avx512) {
     return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -97,7 +97,6 @@ Buffer Problem::input_buffer() const {
     case Collective::bcast:
       return kRecv;
     case Collective::reduce:
-      return in_place && rank == root ? kRecv : kSend;
     case Collective::gather:
     case Collective::gatherv:
       return in_place && rank == root ? kRecv : kSend;
