@@ -83,7 +83,8 @@ std::vector<RequestReport> explain_requests(const Batch& batch, const ExplainCon
                          .predicted_ns = predict_request_ns(context.model, request),
                          .text = {}};
     for (int i = 0; i < request.local_count; ++i) {
-      const Sge& sge = batch.local[static_cast<size_t>(request.first_local + i)];
+      const Sge& sge =
+          batch.local[static_cast<size_t>(request.first_local) + static_cast<size_t>(i)];
       report.shortest_sge_bytes = std::min(report.shortest_sge_bytes, sge.length);
       report.longest_sge_bytes = std::max(report.longest_sge_bytes, sge.length);
       report.page_crossings += crosses_page(sge, context);

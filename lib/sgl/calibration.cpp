@@ -30,6 +30,9 @@ struct Constant {
   const char* name;
   Value Model::*value;
 };
+template <class Model, class Value>
+Constant(const char*, Value Model::*) -> Constant<Model, Value>;
+
 constexpr std::array kConstants{
     Constant{"doorbell_ns", &CostModel::doorbell_ns},
     Constant{"completion_ns", &CostModel::completion_ns},
@@ -77,11 +80,8 @@ Status read_constant(const json& value, const std::string& name, double* constan
   return {};
 }
 
-json file_of(const char* of, json stamp, json model) {
-  return {{"format", kFormat},
-          {"version", kVersion},
-          {of, std::move(stamp)},
-          {"model", std::move(model)}};
+json file_of(const char* of, const json& stamp, const json& model) {
+  return {{"format", kFormat}, {"version", kVersion}, {of, stamp}, {"model", model}};
 }
 
 // The file's contents, once it is sure that it is a calibration of a `kind`.
@@ -188,7 +188,7 @@ std::string calibration_text(const DeviceStamp& device, const CostModel& model) 
                   {"firmware", device.firmware},
                   {"vendor_id", device.vendor_id},
                   {"part_id", device.part_id}},
-                 std::move(constants))
+                 constants)
              .dump(2) +
          "\n";
 }
@@ -233,7 +233,7 @@ std::string calibration_text(const MachineStamp& machine, const NodeModel& model
                        {"l2_bytes", machine.l2_bytes},
                        {"l3_bytes", machine.l3_bytes},
                        {"library", machine.library}},
-                      std::move(parts));
+                      parts);
   // For readers: a row of a grid is of runs of one length, its last columns are the bytes.
   file["rows_run_bytes"] = runs;
   file["columns_bytes"] = TimeGrid::kBytes;

@@ -75,7 +75,7 @@ inline constexpr int64_t kLongRunBytes = 1024;
 // `length` is at least 1.
 inline RunClass run_class(int64_t length) {
   const auto bytes = static_cast<uint64_t>(length);
-  const int bits = std::bit_width(bytes);
+  const auto bits = static_cast<int>(std::bit_width(bytes));
   // has_single_bit() would count bits, by a call where the processor may have no instruction for
   // it.
   if (bits <= 9 && (bytes & (bytes - 1)) == 0) return static_cast<RunClass>(bits - 1);
