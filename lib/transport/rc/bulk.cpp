@@ -199,15 +199,14 @@ Status BulkChannel::take_memory(const Batch& batch, const View& local, int64_t m
 }
 
 void BulkChannel::fill_sges(const Batch& batch, const View& local, const InFlight& item) {
-  uint32_t slot_key = 0;
-  if (item.slot)
-    slot_key =
-        memory_.use(item.slot->memory, item.slot->memory + batch.slot_bytes).value().keys.local;
+  std::byte* const slot = item.slot ? item.slot->memory : nullptr;
+  const uint32_t slot_key =
+      slot ? memory_.use(slot, slot + batch.slot_bytes).value().keys.local : 0;
   sges_.clear();
   for (size_t i = 0; i < batch.local.size(); ++i) {
     const Sge& sge = batch.local[i];
     if (sge.packed) {
-      sges_.push_back({item.slot->memory + sge.offset, sge.length, slot_key});
+      sges_.push_back({slot + sge.offset, sge.length, slot_key});
     } else {
       const MemoryKeys& keys = taken_[static_cast<size_t>(group_of_[i])].keys;
       sges_.push_back({local.base + sge.offset, sge.length, keys.local});

@@ -35,7 +35,7 @@ Result<std::unique_ptr<ControlChannel>> ControlChannel::open(Device& device,
 
 Status ControlChannel::set_up() {
   const int slots = sizes_.slots + kReservedSlots;
-  const int64_t bytes = 2 * slots * slot_bytes_;
+  const int64_t bytes = int64_t{2} * slots * slot_bytes_;
   memory_.reset(new std::byte[static_cast<size_t>(bytes)]);
   Result<MemoryKeys> keys = device_.register_memory(memory_.get(), bytes, RemoteAccess::none);
   if (!keys.ok()) return std::move(keys.status());
