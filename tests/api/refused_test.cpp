@@ -18,20 +18,22 @@ namespace {
 
 // ---- A kernel that refuses
 
+void check_all(sglcoll_comm world) {
+  std::vector<TypeCase> types = int32_types();
+  for (const NamedCheck& named : kChecks) {
+    SCOPED_TRACE(named.collective);
+    for (int64_t count : {1, 20000}) ASSERT_OK(named.check(world, types[1], count));
+  }
+  free_types(types);
+}
+
 // One rank may not read the others' memory: all ranks take another path.
 TEST(Refused, BeforeTheStart) {
   ProcessReport report = run_processes(3, [](int rank, const Allgather& allgather) {
     if (rank == 1) {
       ASSERT_TRUE(deny_system_call(SYS_process_vm_readv, EPERM)) << "no seccomp";
     }
-    run_in_world(rank, 3, allgather, [](sglcoll_comm world) {
-      std::vector<TypeCase> types = int32_types();
-      for (const NamedCheck& named : kChecks) {
-        SCOPED_TRACE(named.collective);
-        for (int64_t count : {1, 20000}) ASSERT_OK(named.check(world, types[1], count));
-      }
-      free_types(types);
-    });
+    run_in_world(rank, 3, allgather, check_all);
   });
   EXPECT_TRUE(report.all_passed()) << report.text();
 }
@@ -61,14 +63,7 @@ TEST(Refused, ByTheCheckOfPtrace) {
   ProcessReport report = run_processes(3, [](int rank, const Allgather& allgather) {
     ASSERT_TRUE(guard_memory());
     ASSERT_FALSE(may_read_others(allgather, word));
-    run_in_world(rank, 3, allgather, [](sglcoll_comm world) {
-      std::vector<TypeCase> types = int32_types();
-      for (const NamedCheck& named : kChecks) {
-        SCOPED_TRACE(named.collective);
-        for (int64_t count : {1, 20000}) ASSERT_OK(named.check(world, types[1], count));
-      }
-      free_types(types);
-    });
+    run_in_world(rank, 3, allgather, check_all);
   });
   EXPECT_TRUE(report.all_passed()) << report.text();
 }
