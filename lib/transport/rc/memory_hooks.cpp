@@ -53,7 +53,7 @@ void* hooked_mremap(void* address, size_t old_bytes, size_t new_bytes, int flags
   if ((flags & MREMAP_FIXED) != 0) {
     va_list more;
     va_start(more, flags);
-    target = va_arg(more, void*);
+    target = va_arg(more, void*);  // NOLINT(clang-analyzer-valist.Uninitialized): begun above
     va_end(more);
     note(kMremap, target, new_bytes);
   }

@@ -24,12 +24,12 @@ DeviceLimits common_limits(const std::vector<std::unique_ptr<Device>>& devices) 
   return common;
 }
 
-// A RemoteMemory has the keys of all rails in one number.
+// A RemoteMemory has the keys of both rails in one number.
 uint64_t key_of_rail(uint32_t key, size_t rail) {
-  return static_cast<uint64_t>(key) << 32 * rail;
+  return rail == 0 ? key : uint64_t{key} << 32;
 }
 RemoteMemory on_rail(const RemoteMemory& memory, size_t rail) {
-  return {memory.address, memory.key >> 32 * rail & UINT32_MAX};
+  return {memory.address, rail == 0 ? memory.key & UINT32_MAX : memory.key >> 32};
 }
 
 }  // namespace
