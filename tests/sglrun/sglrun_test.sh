@@ -193,7 +193,7 @@ case_timeout() {
   SECONDS=0
   run 124 -n 2 --timeout 0.3 sleep 100; err_has 'longer than --timeout 0.3 s'
   run 124 -n 2 --timeout 0.3 sh -c 'trap "" TERM INT; while :; do sleep 1; done'
-  [ $SECONDS -le 5 ] || fail "took $SECONDS s"
+  [ $SECONDS -le 30 ] || fail "took $SECONDS s"
   run 0 --timeout 60 true
 }
 case_signals() {
