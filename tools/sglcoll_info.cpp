@@ -45,7 +45,8 @@ void add_options(CLI::App* app, Options* options) {
   app->add_option("--topology", options->topology,
                   "Plan for another machine: hwloc XML file, or a synthetic description such as "
                   "\"package:2 l3:4 core:8 pu:2\"");
-  app->add_option("--svg", options->svg_file, "Draw machine, ring and tree into this file");
+  app->add_option("--svg", options->svg_file, "Draw machine, ring and tree into this file")
+      ->check([](const std::string& file) { return file.empty() ? "give a file name" : ""; });
   app->add_flag("--settings", options->settings,
                 "List every variable with value, origin and default");
   app->add_flag(
