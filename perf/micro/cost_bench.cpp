@@ -81,7 +81,7 @@ void pack_runs(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
   state.counters["per_run"] = benchmark::Counter(
-      static_cast<double>(bytes / block),
+      static_cast<double>(bytes) / static_cast<double>(block),
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 

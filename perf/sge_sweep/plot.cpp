@@ -60,17 +60,17 @@ Status plot(const Results& results, const std::string& folder) {
                         [&](const Row& row) { return row.what.sges == sges; });
   });
   for (Shape shape : kShapes) {
-    const std::string name = name_of(shape);
+    const std::string name = name_of(shape), script_name = name + ".gp";
     for (Way way : {Way::sgl, Way::packed}) {
-      std::ofstream data(folder + "/" + name + "_" + name_of(way) + ".dat");
+      std::ofstream data(fmt::format("{}/{}_{}.dat", folder, name, name_of(way)));
       write_data(data, results, shape, way, counts);
       if (!data)
         return sgl::error(SGLCOLL_ERR_SYSTEM, "--plot {}: it cannot be written to", folder);
     }
-    std::ofstream(folder + "/" + name + ".gp") << script(results, shape, counts);
-    if (!run_gnuplot(folder, name + ".gp")) {
-      return sgl::error(SGLCOLL_ERR_SYSTEM, "gnuplot failed, or is not here; {}/{}.gp is its input",
-                        folder, name);
+    std::ofstream(fmt::format("{}/{}", folder, script_name)) << script(results, shape, counts);
+    if (!run_gnuplot(folder, script_name)) {
+      return sgl::error(SGLCOLL_ERR_SYSTEM, "gnuplot failed, or is not here; {}/{} is its input",
+                        folder, script_name);
     }
   }
   return {};

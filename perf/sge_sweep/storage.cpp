@@ -56,8 +56,8 @@ class Storage {
       *memory = made.take();
     }
     for (uint32_t b = 0; b < blocks_; b++) {
-      std::memcpy(images_.data() + b * kStoreSlotBytes, pattern(b * 37, kStoreSlotBytes).data(),
-                  kStoreSlotBytes);
+      std::memcpy(images_.data() + b * kStoreSlotBytes,
+                  pattern(b * uint64_t{37}, kStoreSlotBytes).data(), kStoreSlotBytes);
       std::memcpy(cache_.data() + size_t{b} * kBlockBytes, pattern(b * 53 + 11, kBlockBytes).data(),
                   kBlockBytes);
     }
@@ -79,7 +79,7 @@ class Storage {
     const size_t first = operations.size() - std::min<size_t>(kDepth, operations.size());
     for (size_t i = first; i < operations.size(); i++) {
       if (!operations[i].reads) continue;
-      const auto wanted = pattern(operations[i].block * 37, kStoreSlotBytes);
+      const auto wanted = pattern(operations[i].block * uint64_t{37}, kStoreSlotBytes);
       if (std::memcmp(answer(i), wanted.data(), kCommandBytes) != 0 ||
           std::memcmp(read_block(i), wanted.data() + kCommandBytes, kBlockBytes) != 0) {
         return sgl::error(SGLCOLL_ERR_INTERNAL, "wrong data read from block {}",
@@ -103,7 +103,7 @@ class Storage {
 
  private:
   std::byte* command(size_t i) { return commands_.data() + (i % kDepth) * kCommandBytes; }
-  std::byte* answer(size_t i) { return command(i) + kDepth * kCommandBytes; }
+  std::byte* answer(size_t i) { return command(i) + size_t{kDepth} * kCommandBytes; }
   std::byte* read_block(size_t i) {
     return cache_.data() + (blocks_ + i % kDepth) * size_t{kBlockBytes};
   }

@@ -165,7 +165,7 @@ Status ShmSetup::add_peer(size_t index, FdParcel& parcel) {
 // A peer may have to watch by the connection where this rank need not: then both keep it.
 Status ShmSetup::watch_peers() {
   for (const ShmPeer& peer : parts_.peers) {
-    const char by_connection = !peer.watched.valid();
+    const char by_connection = peer.watched.valid() ? 0 : 1;
     send(peer.connection.get(), &by_connection, 1, MSG_NOSIGNAL);
   }
   for (size_t i = 0; i < parts_.peers.size(); ++i) {

@@ -25,7 +25,7 @@ std::string own_folder() {
 
 // Beside the library, or where the library is when this is a program of bin.
 std::string module_file() {
-  const std::string beside = own_folder() + "/" + kModuleFile;
+  std::string beside = own_folder() + "/" + kModuleFile;
   for (const char* library : {SGLCOLL_LIBRARY_FOLDER, "lib"}) {
     std::string file = own_folder() + "/../" + library + "/" + kModuleFile;
     if (access(beside.c_str(), R_OK) != 0 && access(file.c_str(), R_OK) == 0) return file;

@@ -19,7 +19,8 @@ struct VerbsModule {
 };
 
 inline constexpr uint64_t kVerbsModuleVersion =
-    (SGLCOLL_VERSION_MAJOR * 1'000'000ull + SGLCOLL_VERSION_MINOR * 1'000 + SGLCOLL_VERSION_PATCH)
+    (SGLCOLL_VERSION_MAJOR * 1'000'000ull + SGLCOLL_VERSION_MINOR * 1'000ull +
+     SGLCOLL_VERSION_PATCH)
         << 32 |
     sizeof(QpAddress) << 16 | sizeof(DeviceLimits) << 8 | sizeof(VerbsWishes);
 
