@@ -74,7 +74,8 @@ class Rank {
       s4u::this_actor::sleep_for(bytes * costs_.reduce_byte_s * (step.operand_count - 1));
     --left_;
     for (int i = 0; i < step.successor_count; ++i) {
-      const int next = plan_.successors[static_cast<size_t>(step.first_successor + i)];
+      const int next =
+          plan_.successors[static_cast<size_t>(step.first_successor) + static_cast<size_t>(i)];
       if (--missing_[static_cast<size_t>(next)] == 0) ready_.push_back(next);
     }
   }

@@ -98,7 +98,7 @@ Status write_plots(const std::vector<Row>& rows, const std::string& folder) {
     curves[row.algorithm + " shaped"].emplace_back(ranks, row.shaped.seconds * 1e6);
   }
   for (const auto& [name, curves] : plots) {
-    const std::string script = folder + "/" + name + ".gnuplot";
+    const std::string script = fmt::format("{}/{}.gnuplot", folder, name);
     std::ofstream out(script);
     out << "set terminal svg size 720,480 font 'sans,12' background rgb 'white'\n"
         << "set output '" << folder << "/" << name << ".svg'\n"

@@ -34,9 +34,8 @@ int probe_sibling_read() {
   const pid_t target = fork();
   if (target == 0) {
     *shared_address = kWord;
-    const bool told = write(ready[1], "r", 1) == 1;
-    while (told) pause();
-    _exit(1);
+    if (write(ready[1], "r", 1) != 1) _exit(1);
+    for (;;) pause();
   }
   char byte = 0;
   int result = target < 0 || read(ready[0], &byte, 1) != 1 ? EIO : 0;

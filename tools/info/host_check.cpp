@@ -177,6 +177,7 @@ Result<std::vector<HostReport>> check_hosts(const std::vector<std::string>& host
   }
   await(&loop, &all, timeout_s);
   std::vector<HostReport> reports;
+  reports.reserve(all.size());
   for (const Asked& asked : all) reports.push_back(report_of(asked, launch_agent));
   return reports;
 }

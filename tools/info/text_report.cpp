@@ -26,6 +26,7 @@ Level listed_level(const Node& node) {
 
 std::vector<int> os_indexes_of(const Node& node, const Domain& domain) {
   std::vector<int> indexes;
+  indexes.reserve(static_cast<size_t>(domain.pu_count));
   for (int i = 0; i < domain.pu_count; ++i)
     indexes.push_back(node.pus[domain.first_pu + i].os_index);
   std::ranges::sort(indexes);
