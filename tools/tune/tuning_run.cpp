@@ -15,7 +15,7 @@ namespace sgl::tune {
 namespace {
 
 constexpr double kBudgetMs = 30, kQuickBudgetMs = 8;
-constexpr int64_t KiB = 1024, MiB = 1024 * 1024;
+constexpr int64_t KiB = 1024, MiB = 1024 * KiB;
 constexpr std::array kTrafficCollectives{"bcast", "allgather", "reduce", "reduce_scatter_block"};
 // A way counts as faster only by more than what two equal measurements differ by.
 constexpr double kClear = 0.95;
@@ -102,6 +102,7 @@ Status measure_ways(const Runner& runner, const RunOptions& options, NodeModel* 
   for (const Way& way : ways) {
     const std::vector<Point> points = grid_points(kNodeTraffics, way.first_row);
     std::vector<Case> cases;
+    cases.reserve(points.size());
     for (const Point& point : points)
       cases.push_back(case_of(kTrafficCollectives[point.traffic], point, way.shared));
     options.tell(

@@ -122,7 +122,7 @@ void RemoteLink::lose(const std::string& why) {
   events_.lost(why);
 }
 
-std::string RemoteLink::with_words_of_agent(std::string why) {
+std::string RemoteLink::with_words_of_agent(const std::string& why) {
   std::string said = agent_ ? agent_->said() : "";
   return said.empty() ? why : why + " (" + said + ")";
 }

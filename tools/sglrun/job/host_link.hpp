@@ -99,7 +99,7 @@ class RemoteLink final : public HostLink {
  private:
   enum class State { starting, open, losing, lost };
   void lose(const std::string& why);
-  std::string with_words_of_agent(std::string why);
+  std::string with_words_of_agent(const std::string& why);
 
   EventLoop* loop_;
   Start start_;
