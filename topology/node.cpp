@@ -27,6 +27,7 @@ bool is_range_of(const Domain& domain, int pus) {
 
 Status check_os_indexes(const std::vector<Pu>& pus) {
   std::vector<int> indexes;
+  indexes.reserve(pus.size());
   for (const Pu& pu : pus) indexes.push_back(pu.os_index);
   std::ranges::sort(indexes);
   if (indexes.empty()) return error(SGLCOLL_ERR_ARG, "the machine has no PU");

@@ -105,7 +105,7 @@ size_t own_seats(const Node& node, std::span<const int> seats, BindTo bind_to) {
   std::vector<int> cores;
   for (int seat : seats) cores.push_back(node.pus[seat].domain[static_cast<size_t>(Level::core)]);
   std::ranges::sort(cores);
-  return static_cast<size_t>(std::ranges::unique(cores).begin() - cores.begin());
+  return static_cast<size_t>(std::unique(cores.begin(), cores.end()) - cores.begin());
 }
 
 // Positions of the ranks: domains in turn, in each the next seat. A domain whose own seats

@@ -63,7 +63,8 @@ class TreeBuilder {
     const int leader = leader_of(ranks);
     if (depth == kDepth) {
       std::vector<int> members(ranks.begin(), ranks.end());
-      std::ranges::stable_partition(members, [&](int rank) { return rank == leader; });
+      std::stable_partition(members.begin(), members.end(),
+                            [&](int rank) { return rank == leader; });
       return add_knomial(members, radix_, &tree_);
     }
     std::vector<std::span<const int>> parts;
@@ -76,7 +77,7 @@ class TreeBuilder {
     // goes around.
     const auto own = std::ranges::find_if(
         parts, [&](auto part) { return std::ranges::find(part, leader) != part.end(); });
-    std::ranges::rotate(parts, own);
+    std::rotate(parts.begin(), own, parts.end());
     std::vector<int> leaders;
     for (auto part : parts) leaders.push_back(leader_of(part));
     add_knomial(leaders, radix_, &tree_);
