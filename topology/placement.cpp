@@ -95,6 +95,7 @@ std::vector<int> seats_of(const Node& node, const Domain& domain) {
         seats.push_back({thread, core.first_pu + thread});
   std::ranges::stable_sort(seats, {}, &Seat::thread);
   std::vector<int> positions;
+  positions.reserve(seats.size());
   for (const Seat& seat : seats) positions.push_back(seat.position);
   return positions;
 }
@@ -140,6 +141,7 @@ std::vector<int> pus_of_domain_around(const Node& node, int position, Level leve
   const Domain own = {.first_pu = position, .pu_count = 1};
   const Domain& domain = index < 0 ? own : node.at(level)[index];
   std::vector<int> pus;
+  pus.reserve(static_cast<size_t>(domain.pu_count));
   for (int i = 0; i < domain.pu_count; ++i) pus.push_back(node.pus[domain.first_pu + i].os_index);
   std::ranges::sort(pus);
   return pus;

@@ -79,6 +79,7 @@ class TreeBuilder {
         parts, [&](auto part) { return std::ranges::find(part, leader) != part.end(); });
     std::rotate(parts.begin(), own, parts.end());
     std::vector<int> leaders;
+    leaders.reserve(parts.size());
     for (auto part : parts) leaders.push_back(leader_of(part));
     add_knomial(leaders, radix_, &tree_);
     for (auto part : parts) connect(part, depth + 1);

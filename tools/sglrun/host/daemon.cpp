@@ -186,7 +186,7 @@ void Daemon::on_attempt(int fd, const std::string& address) {
 void Daemon::begin(int fd) {
   connection_ = std::make_unique<Connection>(&loop_, fd, timeout_ns_, start_.host, start_.key);
   connection_->on_open = [this] {
-    connection_->on_message = [this](const Message& message) { take(std::move(message)); };
+    connection_->on_message = [this](const Message& message) { take(message); };
     connection_->on_lost = [this](const std::string& why) {
       end("the connection to sglrun was lost: " + why);
     };
