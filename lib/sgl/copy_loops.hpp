@@ -142,13 +142,9 @@ int64_t bytes_of(int64_t length) {
 #if defined(__AVX512BW__)
 #include "sgl/copy_near_avx512.hpp"
 #else
-template <int64_t kBytes>
-constexpr int64_t kFewestInPackedRow = 0;
-template <int64_t kBytes>
-constexpr int64_t kFewestInUnpackedRow = 0;
 // Whether several runs fit in a vector, and the kernels that move them so.
-template <int64_t kBytes>
-bool is_near(const RunGrid&, int64_t) {
+template <bool kPack, int64_t kBytes>
+bool is_near(const RunGrid&) {
   return false;
 }
 template <int64_t kBytes>
@@ -215,8 +211,7 @@ template <class Run>
 
 template <class Run>
 void pack_grid(std::byte* to, const std::byte* from, const RunGrid& grid) {
-  if (is_near<Run::fixed_bytes>(grid, kFewestInPackedRow<Run::fixed_bytes>))
-    return pack_near<Run::fixed_bytes>(to, from, grid);
+  if (is_near<true, Run::fixed_bytes>(grid)) return pack_near<Run::fixed_bytes>(to, from, grid);
   const int64_t length = bytes_of<Run>(grid.length);
   const int64_t count = grid.count;
   const int64_t stride = grid.stride;
@@ -233,8 +228,7 @@ void pack_grid(std::byte* to, const std::byte* from, const RunGrid& grid) {
 
 template <class Run>
 void unpack_grid(std::byte* to, const std::byte* from, const RunGrid& grid) {
-  if (is_near<Run::fixed_bytes>(grid, kFewestInUnpackedRow<Run::fixed_bytes>))
-    return unpack_near<Run::fixed_bytes>(to, from, grid);
+  if (is_near<false, Run::fixed_bytes>(grid)) return unpack_near<Run::fixed_bytes>(to, from, grid);
   const int64_t length = bytes_of<Run>(grid.length);
   const int64_t count = grid.count;
   const int64_t stride = grid.stride;

@@ -9,20 +9,18 @@ template <int64_t kBytes>
 constexpr int64_t kFarthest = kBytes == 8 ? 24 : 16;
 
 // Fewer runs than these, in a row and in all, are not worth the set-up (measured).
-template <int64_t kBytes>
-constexpr int64_t kFewestInPackedRow = kBytes == 8 ? 4 : 8;
-template <int64_t kBytes>
-constexpr int64_t kFewestInUnpackedRow = 8;
+template <bool kPack, int64_t kBytes>
+constexpr int64_t kFewestInRow = kPack&& kBytes == 8 ? 4 : 8;
 constexpr int64_t kFewestRuns = 24;
 
 // kBytes of 0: not a constant.
-template <int64_t kBytes>
-bool is_near(const RunGrid& grid, int64_t fewest_in_row) {
+template <bool kPack, int64_t kBytes>
+bool is_near(const RunGrid& grid) {
   if constexpr (kBytes == 0 || kBytes > 8) {
     return false;
   } else {
     return grid.stride >= 2 * kBytes && grid.stride <= kFarthest<kBytes> &&
-           grid.stride % kBytes == 0 && grid.count >= fewest_in_row &&
+           grid.stride % kBytes == 0 && grid.count >= kFewestInRow<kPack, kBytes> &&
            grid.count * grid.rows >= kFewestRuns;
   }
 }
@@ -193,7 +191,7 @@ int64_t pack_row_pairs(const NearPattern<8>& pattern, std::byte* to, const std::
   const auto second = static_cast<__mmask8>(~low_bits(grid.count));
   const __m512i index = _mm512_mask_expand_epi64(
       pattern.together, second, _mm512_add_epi64(pattern.together, _mm512_set1_epi64(8)));
-  constexpr int64_t kLastRows = 64 / (kFewestInPackedRow<8> * 8) + 1;
+  constexpr int64_t kLastRows = 64 / (kFewestInRow<true, 8> * 8) + 1;
   const int64_t rows = (grid.rows - kLastRows) & ~int64_t{1};
 #pragma GCC unroll 2
   for (int64_t row = 0; row < rows; row += 2) {
