@@ -112,7 +112,8 @@ void Engine::on_message(int peer, const MessageHeader& header, std::span<const s
     operation->deliver(peer, header, payload);
     return;
   }
-  if (is_answer(static_cast<MessageKind>(header.kind))) return;  // to one that has failed
+  const auto kind = static_cast<MessageKind>(header.kind);
+  if (is_answer(kind) && kind != MessageKind::ask_store) return;  // to one that has failed
   auto context = contexts_.find(header.context);
   if (context != contexts_.end() && context->second->refuses(header.sequence)) return;
   operations_.keep_early(peer, header, payload);

@@ -15,7 +15,8 @@ int64_t push_below(const TransportLimits& limits, Flow flow) {
   switch (flow) {
     case Flow::apart:
       return limits.push_apart_below_bytes;
-    case Flow::rooted:
+    case Flow::from_root:
+    case Flow::to_root:
     case Flow::operand:
       return limits.push_alone_below_bytes;
     case Flow::many_operands:
@@ -29,8 +30,8 @@ int64_t push_below(const TransportLimits& limits, Flow flow) {
 }  // namespace
 
 const char* path_name(Path path) {
-  static constexpr const char* kNames[kPathCount] = {"eager", "push",  "map", "read-lists",
-                                                     "read",  "write", "send"};
+  static constexpr const char* kNames[kPathCount] = {
+      "eager", "push", "map", "map-both", "store", "read-lists", "read", "write", "send"};
   return kNames[static_cast<int>(path)];
 }
 
@@ -53,9 +54,10 @@ bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool map
 Flow flow_of(const Problem& problem, std::string_view algorithm) {
   switch (problem.collective) {
     case Collective::bcast:
+      return Flow::from_root;
     case Collective::gather:
     case Collective::gatherv:
-      return Flow::rooted;
+      return Flow::to_root;
     case Collective::scatter:
     case Collective::scatterv:
     case Collective::alltoall:
@@ -85,6 +87,15 @@ Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, cons
   if (limits.can_read && contiguous_address(remote)) return Path::read;
   if (limits.can_write && contiguous_address(local)) return Path::write;
   return limits.can_send ? Path::send : Path::push;
+}
+
+int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int64_t bytes,
+                       bool source_mapped) {
+  constexpr int64_t kLine = 64;  // the ends write lines of their own
+  if (bytes < limits.store_from_bytes) return 0;
+  if (flow == Flow::to_root) return bytes;
+  // The root's time is for all others.
+  return flow == Flow::from_root && source_mapped ? bytes / ranks / kLine * kLine : 0;
 }
 
 bool would_ask_push(const TransportLimits& limits, Flow flow, const View& source) {

@@ -16,12 +16,14 @@ enum class Path : uint8_t {
   eager,       // inside the first message
   push,        // offered, then asked for as fragments
   map,         // the receiver reads the sender's memory by load instructions
+  map_both,    // and the sender stores a part into the receiver's
+  store,       // the sender stores all of it into the receiver's memory
   read_lists,  // the receiver reads, with lists on both sides
   read,        // the receiver reads one range of the sender into its list
   write,       // the sender writes its list into one range of the receiver
   send,        // the sender's list goes into a list that the receiver has posted
 };
-inline constexpr int kPathCount = 7;
+inline constexpr int kPathCount = 9;
 const char* path_name(Path path);
 
 // Whether the payload is sent before the peer has asked for it, in one message or several.
@@ -39,7 +41,8 @@ bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool map
 enum class Flow : uint8_t {
   exchange,       // as much in the other direction
   apart,          // other bytes, to other peers or to the sender itself
-  rooted,         // nothing: the bytes go from the root or to it
+  from_root,      // nothing
+  to_root,        // the root copies its own block, the others have nothing to do
   operand,        // the bytes are combined with the receiver's own, from where they arrive
   many_operands,  // the same with those of several peers at a time
 };
@@ -49,6 +52,11 @@ Flow flow_of(const Problem& problem, std::string_view algorithm);
 // `local` is where the bytes go, `remote` where they are; reachable: in bulk.
 Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, const View& remote,
                bool reachable);
+
+// How many bytes at the end of a transfer the receiver has its sender store into memory that
+// both can map, so that two processors copy; source_mapped: so can they the sender's.
+int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int64_t bytes,
+                       bool source_mapped);
 
 // Whether a receiver that cannot map `source` would answer its offer by asking for messages, as
 // far as the sender knows: if the layouts are alike.

@@ -74,6 +74,7 @@ void Operation::reset(uint32_t sequence) {
     edge.next = nullptr;
     edge.answer_ready = false;
     edge.holds_source = edge.consumed = edge.abandoned_by_peer = false;
+    edge.invited = edge.declined = false;
     edge.in_flight = 0;
     edge.moved = 0;
   }
@@ -232,8 +233,10 @@ void Operation::deliver(int world_rank, const MessageHeader& header,
       if (edges_[edge].phase == EdgePhase::awaiting_data) take_offer(edge);
       break;
     case MessageKind::written:
-      engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
-      data_landed(edge);
+      take_written(edge);
+      break;
+    case MessageKind::declined:
+      take_declined(edge);
       break;
     case MessageKind::abandoned:  // of an earlier failure
     case MessageKind::layout:     // from here on the engine's

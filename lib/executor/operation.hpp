@@ -60,10 +60,10 @@ enum class EdgePhase : uint8_t {
   pushing,           // send: fragments going out
   writing,           // send: batches to the receiver's memory
   posting_sends,     // send: a batch for each grant
-  notifying,         // send: `written` to be sent
+  notifying,         // send: `written` to be sent, after writes or stores
   awaiting_data,     // receive: nothing has come yet
   answering,         // receive: an answer to the offer is to be sent
-  receiving,         // receive: fragments, or the peer's writes, are coming
+  receiving,         // receive: fragments, or the peer's writes or stores, are coming
   reading,           // receive: batches from the sender's memory
   posting_receives,  // receive: receives are posted and granted, the peer sends into them
   streaming,         // receive, operand: pieces are read and reduced in turn
@@ -90,13 +90,15 @@ struct EdgeState {
   bool answer_ready = false;       // answering with lists: they are compiled
   bool holds_source = false;       // available: in the sender's memory, which waits for `fetched`
   bool consumed = false;           // the reduction has read it
+  bool invited = false;            // send: the receiver has asked to store there
+  bool declined = false;           // receive: the sender cannot map the place it was to store to
   bool abandoned_by_peer = false;  // the peer waits to hear that nothing is on the way
   int in_flight = 0;               // posted batches
   int64_t moved = 0;               // payload bytes
-  Path path = Path::read;          // streaming
+  Path path = Path::read;          // streaming and storing
   Offer offer{};
   RemoteMemory memory{};  // ours, exposed
-  View in_place;          // available: where the operand's bytes are
+  View in_place;          // available: where the operand's bytes are; map_both: what to load
   Stream stream;
   Layout remote_layout;
   std::vector<std::byte> early;  // of an eager payload or of fragments that were not asked for
@@ -254,8 +256,19 @@ class Operation {
   void begin_ask(int edge, MessageKind kind);
   bool send_answer(int edge);
   bool answer_with_place(int edge);
+  void take_written(int edge);
   bool release_source(int edge);
   void data_landed(int edge);
+
+  // store_edge.cpp
+  int64_t stored_bytes(int edge, bool source_mapped) const;
+  bool can_ask_to_store(int edge, bool source_mapped);
+  void invite(int edge);
+  void ask_to_store(int edge, const View& own);
+  bool answer_with_store(int edge);
+  void take_declined(int edge);
+  void take_place(int edge, std::span<const std::byte> payload);
+  bool store(int edge);
 
   // two_sided.cpp
   void compile_lists(int edge);

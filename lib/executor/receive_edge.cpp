@@ -14,6 +14,7 @@ void Operation::start_receive(int edge) {
   state.phase = EdgePhase::awaiting_data;
   if (state.has_payload) return take_eager(edge, state.early);
   if (state.has_offer) return take_offer(edge);
+  invite(edge);
 }
 
 // Fails the edge when not.
@@ -122,6 +123,7 @@ void Operation::take_offer(int edge) {
   const Transport& way = transport(edge);
   if (!has_expected_length(edge, state.offer.length)) return;
   if (state.is_pushed()) return take_kept_fragments(edge);
+  if (can_ask_to_store(edge, false)) return ask_to_store(edge, View{});
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
   const View here = view(plan_->edges[edge].slice);
@@ -159,6 +161,10 @@ bool Operation::try_map(int edge) {
   if (!base) return false;
   View source = remote_view(edge);
   source.base = base;
+  if (can_ask_to_store(edge, true)) {
+    ask_to_store(edge, source.part(0, source.length - stored_bytes(edge, true)));
+    return true;
+  }
   engine_.counters().bytes_received += static_cast<uint64_t>(source.length);
   engine_.counters().bytes_direct += static_cast<uint64_t>(source.length);
   if (planned.operand >= 0 && !reduction_.user()) {
@@ -257,6 +263,7 @@ bool Operation::send_answer(int edge) {
   EdgeState& state = edges_[edge];
   if (state.answer == MessageKind::ask_write) return answer_with_place(edge);
   if (state.answer == MessageKind::ask_send) return answer_with_lists(edge);
+  if (state.answer == MessageKind::ask_store) return answer_with_store(edge);
   if (send(edge, MessageKind::ask_push, nullptr, 0) != Post::done) return false;
   state.phase = EdgePhase::receiving;
   return true;
@@ -274,6 +281,16 @@ bool Operation::answer_with_place(int edge) {
   if (send_struct(edge, state.answer, &place, sizeof place) != Post::done) return false;
   state.phase = EdgePhase::receiving;
   return true;
+}
+
+// Of what the sender has written or stored.
+void Operation::take_written(int edge) {
+  EdgeState& state = edges_[edge];
+  engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
+  if (state.answer != MessageKind::ask_store || state.path != Path::map_both)
+    return data_landed(edge);
+  state.phase = EdgePhase::releasing;
+  drive(edge);
 }
 
 // Tells the sender that its memory is its own again.

@@ -47,9 +47,9 @@ bool Operation::send_first(int edge) {
     case Post::done:
       break;
   }
-  // An answer cannot have come yet: it is delivered by a later progress().
+  // But for a place to store to, no answer can have come yet.
   edges_[edge].phase = EdgePhase::awaiting_answer;
-  return true;
+  return !(edges_[edge].invited && store(edge)) || notify(edge);
 }
 
 // Whether the peer could do with one copy of what the edge sends.
@@ -115,6 +115,9 @@ bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
 
 void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byte> payload) {
   EdgeState& state = edges_[edge];
+  const bool begun = state.phase != EdgePhase::idle && state.phase != EdgePhase::sending;
+  if (kind == MessageKind::ask_store && (!begun || state.phase == EdgePhase::awaiting_answer))
+    return take_place(edge, payload);
   if (state.phase != EdgePhase::awaiting_answer)
     return fail_edge(edge,
                      error(SGLCOLL_ERR_INTERNAL, "an answer came to a send that awaits none"));
@@ -139,6 +142,7 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
         compile_lists(edge);
       } else {
         state.phase = EdgePhase::writing;
+        state.path = Path::write;
         compile(edge, Path::write);
       }
       return drive(edge);
@@ -169,6 +173,10 @@ bool Operation::push(int edge) {
 
 bool Operation::notify(int edge) {
   if (send(edge, MessageKind::written, nullptr, 0) != Post::done) return false;
+  if (edges_[edge].path == Path::map_both) {  // the receiver has its own part to load
+    edges_[edge].phase = EdgePhase::awaiting_answer;
+    return true;
+  }
   engine_.counters().bytes_sent += static_cast<uint64_t>(plan_->edges[edge].slice.length);
   complete_edge(edge);
   return true;

@@ -12,6 +12,8 @@ enum class MessageKind : uint16_t {
   offer,         // sender: Offer; the data waits to be fetched or asked for
   ask_push,      // receiver's answer: send it as fragments
   ask_write,     // receiver's answer: Offer of the place to write to
+  ask_store,     // receiver, also before an offer: Offer of the place to store its last bytes to
+  declined,      // sender: the place asked for cannot be mapped; what the offer says holds
   ask_send,      // receiver's answer: Offer of the lists that posted sends will meet
   grant,         // receiver: Grant; the receives of one more batch are posted
   fetched,       // receiver's answer: it has read the data, the source is free
@@ -25,10 +27,11 @@ enum class MessageKind : uint16_t {
   broken,        // a communicator cannot be used any more: AbandonHead and the text why
 };
 
-// Whether it comes from an edge's receiving end, to a send that has begun.
+// Whether it comes from an edge's receiving end; all but ask_store to a send that has begun.
 constexpr bool is_answer(MessageKind kind) {
   return kind == MessageKind::ask_push || kind == MessageKind::ask_write ||
-         kind == MessageKind::ask_send || kind == MessageKind::fetched;
+         kind == MessageKind::ask_store || kind == MessageKind::ask_send ||
+         kind == MessageKind::fetched;
 }
 
 enum class OfferedLayout : uint32_t {

@@ -22,14 +22,20 @@ int half_trips_of(Path path) {
     case Path::eager:       // payload
     case Path::map:         // offer
     case Path::read_lists:  // offer
+    case Path::store:       // the end of it
       return 1;
-    case Path::push:   // offer, answer, first fragment
-    case Path::read:   // offer, read request, its answer
-    case Path::write:  // offer, answer, write
-    case Path::send:   // offer, grant, send
+    case Path::map_both:  // offer, answer, the end of it
+    case Path::push:      // offer, answer, first fragment
+    case Path::read:      // offer, read request, its answer
+    case Path::write:     // offer, answer, write
+    case Path::send:      // offer, grant, send
       return 3;
   }
   return 1;
+}
+
+bool is_mapped(Path path) {
+  return path == Path::map || path == Path::map_both || path == Path::store;
 }
 
 bool posts_here(const Transfer& transfer) {
@@ -160,12 +166,19 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
 
 Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
   const TransportLimits& limits = query_.limits;
-  if (fits_in_message(limits, query_.eager_bytes, source.view.length)) return Path::eager;
+  const int64_t bytes = source.view.length;
+  if (fits_in_message(limits, query_.eager_bytes, bytes)) return Path::eager;
+  const bool stores = target.shared && !goes_at_once(limits, query_.eager_bytes, bytes) &&
+                      can_announce(*target.view.layout);
+  const int ranks = query_.problem.size;
+  if (stores && bytes_to_store(limits, flow_, ranks, bytes, false) > 0) return Path::store;
   const bool mappable = limits.can_map && source.shared;
   const bool reachable = limits.registers_memory || limits.two_sided_lists || mappable;
   const Layout& layout = *source.view.layout;
   if (!reachable || !worth_describing(limits, layout, mappable) || !can_announce(layout))
     return Path::push;
+  if (mappable && stores && bytes_to_store(limits, flow_, ranks, bytes, true) > 0)
+    return Path::map_both;
   if (mappable) return Path::map;
   return bulk_path(limits, flow_, target.view, source.view, reachable);
 }
@@ -191,11 +204,14 @@ void EdgeModel::count_messages(Transfer* transfer) const {
     const bool answers = transfer->path != Path::eager && !transfer->is_unasked;
     messages = answers ? 1 : 0;                                               // to the offer
     if (transfer->path == Path::send) messages += transfer->traffic.batches;  // grants
+    if (transfer->path == Path::map_both) messages += 1;                      // "fetched"
     return;
   }
   messages = 1;
   if (transfer->path == Path::push) messages += (transfer->bytes + most - 1) / most;
-  if (transfer->path == Path::write) messages += 1;  // "written"
+  const bool writes = transfer->path == Path::write || transfer->path == Path::map_both ||
+                      transfer->path == Path::store;
+  if (writes) messages += 1;  // "written"
 }
 
 // Each message is a request of its own, and so is the receive posted again for one that came.
@@ -256,6 +272,12 @@ void EdgeModel::count_bytes(int64_t packed, bool packs_here, Transfer* transfer)
   (transfer->sends ? traffic.bytes_sent : traffic.bytes_received) = transfer->bytes;
   if (transfer->path == Path::eager || transfer->path == Path::push) {
     traffic.bytes_packed = transfer->bytes;
+    return;
+  }
+  if (is_mapped(transfer->path) && transfer->path != Path::map) {
+    const int64_t stored =
+        bytes_to_store(query_.limits, flow_, query_.problem.size, transfer->bytes, true);
+    traffic.bytes_direct = transfer->sends ? stored : transfer->bytes - stored;
     return;
   }
   if (packs_here) traffic.bytes_packed = packed;
@@ -340,7 +362,7 @@ void EdgeModel::count_registrations(const EdgeEnd& mine, Transfer* transfer) con
 void EdgeModel::predict(const EdgeEnd& source, const EdgeEnd& target, Transfer* transfer) const {
   const CostModel& model = query_.time.transfer;
   const bool in_messages = transfer->path == Path::eager || transfer->path == Path::push;
-  const bool loads = transfer->path == Path::map;
+  const bool loads = is_mapped(transfer->path);
   if (in_messages) {
     transfer->packing_ns += copy_ns(model, source.view) + copy_ns(model, target.view);
   } else if (loads) {
@@ -352,9 +374,9 @@ void EdgeModel::predict(const EdgeEnd& source, const EdgeEnd& target, Transfer* 
 void EdgeModel::predict_on_node(const EdgeEnd& source, const EdgeEnd& target, bool operand,
                                 Transfer* transfer) const {
   const bool in_messages = transfer->path == Path::eager || transfer->path == Path::push;
-  const NodeWay way = in_messages                   ? NodeWay::message
-                      : transfer->path == Path::map ? NodeWay::map
-                                                    : NodeWay::read;
+  const NodeWay way = in_messages                 ? NodeWay::message
+                      : is_mapped(transfer->path) ? NodeWay::map
+                                                  : NodeWay::read;
   const bool one_way = is_rooted(query_.problem.collective);
   auto ns = [&](NodeTraffic traffic, double bytes) {  // both ends have their part in it
     const TimeGrid& grid = query_.time.node->grid(way, traffic);

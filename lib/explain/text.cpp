@@ -84,6 +84,8 @@ std::string transfer_text(const Transfer& transfer, int index) {
   static constexpr const char* kHow[kPathCount] = {"inside the first message",
                                                    "as fragments, on request",
                                                    "by loads from the sender's memory",
+                                                   "by loads and by the sender's stores",
+                                                   "by the sender's stores",
                                                    "by reads with lists on both sides",
                                                    "by reads of one range",
                                                    "by writes to one range",

@@ -75,6 +75,8 @@ struct TransportLimits {
   int64_t push_apart_below_bytes = 0;
   // The same where the sender has nothing else to do, or the receiver reduces what has come.
   int64_t push_alone_below_bytes = 0;
+  // Where memory can be mapped, such a sender copies its part of transfers from here on.
+  int64_t store_from_bytes = INT64_MAX;
 };
 
 // Completion of a posted batch.

@@ -1,5 +1,5 @@
 // Memory from sglcoll_mem_alloc: read in place by the peers, wherever it stands in a call.
-#include "api/world.hpp"
+#include "api/integers.hpp"
 
 #include <cstdlib>
 #include <memory>
@@ -8,46 +8,6 @@ namespace sgl::test {
 namespace {
 
 constexpr int64_t kCount = 60000;
-
-// Integers in shared memory or not, some way into their block.
-class Integers {
- public:
-  Integers(sglcoll_comm comm, bool shared, int64_t count, int64_t offset = 0)
-      : comm_(comm), count_(count) {
-    const auto bytes = static_cast<size_t>((count + offset) * 4);
-    if (shared) {
-      EXPECT_OK(sglcoll_mem_alloc(comm, bytes, &block_));
-    } else {
-      own_ = std::make_unique<int32_t[]>(static_cast<size_t>(count + offset));
-    }
-    data_ = (shared ? static_cast<int32_t*>(block_) : own_.get()) + offset;
-  }
-  ~Integers() {
-    if (block_) {
-      EXPECT_OK(sglcoll_mem_free(comm_, block_));
-    }
-  }
-  Integers(const Integers&) = delete;
-  Integers& operator=(const Integers&) = delete;
-
-  int32_t* data() { return data_; }
-  void fill(int32_t first) {
-    for (int64_t i = 0; i < count_; ++i) data_[i] = first + static_cast<int32_t>(i);
-  }
-  // The first element that is not first + index, or -1.
-  int64_t wrong(int32_t first, int64_t begin, int64_t count, int32_t factor = 1) const {
-    for (int64_t i = 0; i < count; ++i)
-      if (data_[begin + i] != first + factor * static_cast<int32_t>(i)) return begin + i;
-    return -1;
-  }
-
- private:
-  sglcoll_comm comm_;
-  int64_t count_;
-  void* block_ = nullptr;
-  std::unique_ptr<int32_t[]> own_;
-  int32_t* data_;
-};
 
 void check(sglcoll_comm comm, bool shared_send, bool shared_recv, int64_t offset) {
   SCOPED_TRACE("send " + std::to_string(shared_send) + " recv " + std::to_string(shared_recv) +

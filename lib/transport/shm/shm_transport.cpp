@@ -29,6 +29,8 @@ constexpr int64_t kMaxMessageBytes = 16 << 10;
 // Among ranks that share processors, transfers with a rank that all wait for are worth reading
 // from here on; up to here two copies cost it less than the look-up of pages for all peers.
 constexpr int64_t kSharedReadAloneBytes = 1 << 20;
+// Transfers that a root and its peer copy together, with a processor each.
+constexpr int64_t kStoreFromBytes = 32 << 10;
 // Messages from one peer before the others have their turn.
 constexpr int kMessagesPerTurn = 64;
 // Progress calls between two looks at the peers' processes; a look is a system call.
@@ -52,6 +54,7 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
   limits.sgl.max_read_sge = kCrossMemorySegments;
   limits.sgl.max_batch_wrs = 1;
   limits.sgl.max_message_bytes = kCrossMemoryBytes;
+  if (can_map && processor_each) limits.store_from_bytes = kStoreFromBytes;
   limits.eager_bytes = choices.eager_bytes;
   limits.bulk_min_run_bytes = choices.shared_read_run_bytes;
   // Without mapping, reading was asked for by name (SGLCOLL_SHM_PATH).

@@ -1,0 +1,112 @@
+// Edges whose sender stores into memory of the receiver that it can map: all of the bytes, or
+// their end while the receiver loads the rest. For collectives with a root, where else one
+// of the two processors would wait for the other.
+#include "executor/engine.hpp"
+#include "executor/operation.hpp"
+
+#include <cstring>
+
+namespace sgl {
+
+int64_t Operation::stored_bytes(int edge, bool source_mapped) const {
+  const Edge& planned = plan_->edges[edge];
+  return bytes_to_store(transport(edge).limits(), flow_, plan_->problem.size, planned.slice.length,
+                        source_mapped);
+}
+
+// ---- The receiving end
+
+bool Operation::can_ask_to_store(int edge, bool source_mapped) {
+  EdgeState& state = edges_[edge];
+  if (state.declined || plan_->edges[edge].operand >= 0) return false;
+  if (stored_bytes(edge, source_mapped) == 0) return false;
+  return expose(edge, view(plan_->edges[edge].slice), true).ok() &&
+         transport(edge).mappable(state.memory);
+}
+
+// Before an offer has come: the sender stores while this rank does what else it has to do.
+void Operation::invite(int edge) {
+  const int64_t length = plan_->edges[edge].slice.length;
+  if (is_signal(plan_->edges[edge].slice) || flow_ != Flow::to_root) return;
+  if (goes_at_once(transport(edge).limits(), engine_.options().eager_bytes, length)) return;
+  if (can_ask_to_store(edge, false)) ask_to_store(edge, View{});
+}
+
+// own: what this rank loads itself.
+void Operation::ask_to_store(int edge, const View& own) {
+  edges_[edge].in_place = own;
+  edges_[edge].path = own.length > 0 ? Path::map_both : Path::store;
+  begin_ask(edge, MessageKind::ask_store);
+}
+
+bool Operation::answer_with_store(int edge) {
+  EdgeState& state = edges_[edge];
+  const View target = view(plan_->edges[edge].slice);
+  Offer place{state.memory, target.offset, target.length, 0, OfferedLayout::opaque, 0};
+  if (!describe_layout(edge, *target.layout, &place)) return false;
+  if (place.layout == OfferedLayout::opaque) {
+    take_declined(edge);
+    return true;
+  }
+  if (send_struct(edge, MessageKind::ask_store, &place, sizeof place) != Post::done) return false;
+  state.phase = EdgePhase::receiving;
+  if (state.path == Path::map_both) {
+    copy_to(target.part(0, state.in_place.length), state.in_place);
+    engine_.counters().bytes_direct += static_cast<uint64_t>(state.in_place.length);
+  }
+  return true;
+}
+
+// Nothing is stored; the offer that has come or will come is taken in another way.
+void Operation::take_declined(int edge) {
+  EdgeState& state = edges_[edge];
+  state.declined = true;
+  state.phase = EdgePhase::awaiting_data;
+  if (state.has_offer) take_offer(edge);
+}
+
+// ---- The sending end
+
+// In answer to an offer, or before this end has begun.
+void Operation::take_place(int edge, std::span<const std::byte> payload) {
+  EdgeState& state = edges_[edge];
+  if (payload.size() != sizeof(Offer))
+    return fail_edge(
+        edge, error(SGLCOLL_ERR_INTERNAL, "a place of {} bytes is not an offer", payload.size()));
+  std::memcpy(&state.offer, payload.data(), sizeof(Offer));
+  state.invited = true;
+  if (state.phase == EdgePhase::awaiting_answer && store(edge)) drive(edge);
+}
+
+// False: this process cannot map the place, and has said so.
+bool Operation::store(int edge) {
+  EdgeState& state = edges_[edge];
+  const Edge& planned = plan_->edges[edge];
+  state.invited = false;
+  if (state.offer.length != planned.slice.length) {
+    fail_edge(edge, error(SGLCOLL_ERR_MISMATCH,
+                          "rank {} expects {} bytes where {} are sent: counts or types differ",
+                          planned.peer, state.offer.length, planned.slice.length));
+    return true;
+  }
+  const View source = view(planned.slice);
+  std::byte* base =
+      remote_layout_known(edge)
+          ? transport(edge).map(world_peer(edge), state.offer.memory, state.remote_layout.true_lb(),
+                                state.remote_layout.true_ub())
+          : nullptr;
+  if (!base) {
+    send_in_order(edge, MessageKind::declined, nullptr, 0);
+    return false;
+  }
+  View target = remote_view(edge);
+  target.base = base;
+  const int64_t bytes = stored_bytes(edge, true);
+  copy_to(target.part(source.length - bytes, bytes), source.part(source.length - bytes, bytes));
+  engine_.counters().bytes_direct += static_cast<uint64_t>(bytes);
+  state.path = bytes < source.length ? Path::map_both : Path::store;
+  state.phase = EdgePhase::notifying;
+  return true;
+}
+
+}  // namespace sgl

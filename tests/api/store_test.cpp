@@ -1,0 +1,158 @@
+// A root and its peers that copy together: the sender stores into the receiver's memory.
+#include "api/integers.hpp"
+
+#include <functional>
+#include <thread>
+
+#include <sys/resource.h>
+
+namespace sgl::test {
+namespace {
+
+constexpr int64_t kCount = 100'003;  // no whole lines
+constexpr int64_t kBytes = kCount * 4;
+
+sglcoll_counters counters_of(sglcoll_comm comm) {
+  sglcoll_counters counters;
+  EXPECT_OK(sglcoll_counters_get(comm, &counters));
+  return counters;
+}
+
+bool have_two_processors() {
+  return std::thread::hardware_concurrency() >= 2;
+}
+
+// What the call has copied without messages on this rank.
+int64_t direct_bytes(sglcoll_comm world, const std::function<void()>& call) {
+  EXPECT_OK(sglcoll_barrier(world));
+  const sglcoll_counters before = counters_of(world);
+  call();
+  const sglcoll_counters after = counters_of(world);
+  EXPECT_EQ(after.bytes_packed, before.bytes_packed);
+  return static_cast<int64_t>(after.bytes_direct - before.bytes_direct);
+}
+
+TEST(Store, TheSenderOfAGatherStoresAll) {
+  if (!have_two_processors()) GTEST_SKIP() << "ranks that share a processor do not store";
+  for (bool shared_source : {false, true})
+    on_world(2, [&](sglcoll_comm world) {
+      const int rank = rank_of(world);
+      Integers mine(world, shared_source, kCount), all(world, true, 2 * kCount);
+      mine.fill(rank * 10);
+      const int64_t direct = direct_bytes(world, [&] {
+        ASSERT_OK(sglcoll_gather(mine.data(), kCount, SGLCOLL_INT, all.data(), kCount, SGLCOLL_INT,
+                                 0, world));
+      });
+      EXPECT_EQ(direct, rank == 1 ? kBytes : 0);
+      if (rank != 0) return;
+      EXPECT_EQ(all.wrong_strided(0, 0, kCount, 1), -1);
+      EXPECT_EQ(all.wrong_strided(10, kCount, kCount, 1), -1);
+    });
+}
+
+TEST(Store, BothEndsOfABroadcastCopyAPart) {
+  if (!have_two_processors()) GTEST_SKIP() << "ranks that share a processor do not store";
+  on_world(2, [](sglcoll_comm world) {
+    const int rank = rank_of(world);
+    Integers data(world, true, kCount);
+    data.fill(rank == 1 ? 77 : 0);
+    const int64_t direct = direct_bytes(
+        world, [&] { ASSERT_OK(sglcoll_bcast(data.data(), kCount, SGLCOLL_INT, 1, world)); });
+    constexpr int64_t kStored = kBytes / 2 / 64 * 64;
+    EXPECT_EQ(direct, rank == 1 ? kStored : kBytes - kStored);
+    EXPECT_EQ(data.wrong_strided(77, 0, kCount, 1), -1);
+  });
+}
+
+// Whoever comes first, again and again, at both ends strided or at one.
+TEST(Store, WhoeverComesFirst) {
+  on_world(2, [](sglcoll_comm world) {
+    const int rank = rank_of(world);
+    sglcoll_type spread = nullptr;
+    ASSERT_OK(sglcoll_type_vector(kCount / 2, 1, 2, SGLCOLL_INT, &spread));
+    ASSERT_OK(sglcoll_type_commit(&spread));
+    Integers even(world, true, kCount), all(world, true, 2 * kCount);
+    for (int turn = 0; turn < 24; ++turn) {
+      SCOPED_TRACE(turn);
+      const bool strided = turn % 3 != 0;
+      even.fill(rank * 10 + turn, 2);
+      all.fill(-1, 2 * kCount);
+      if (turn % 4 == rank) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ASSERT_OK(sglcoll_gather(even.data(), 1, spread, all.data(), strided ? 1 : kCount / 2,
+                               strided ? spread : SGLCOLL_INT, turn % 2, world));
+      const int64_t stride = strided ? 2 : 1;
+      const int64_t second = strided ? kCount - 2 : kCount / 2;  // the type's extent
+      if (rank == turn % 2) EXPECT_EQ(all.wrong_strided(10 + turn, second, kCount / 2, stride), -1);
+      if (rank != turn % 2) even.fill(-1, 2 * kCount);
+      ASSERT_OK(sglcoll_bcast(even.data(), 1, spread, turn % 2, world));
+      EXPECT_EQ(even.wrong_strided((turn % 2) * 10 + turn, 0, kCount / 2, 2), -1);
+    }
+    ASSERT_OK(sglcoll_type_free(&spread));
+  });
+}
+
+TEST(Store, ManyAtOnceAndStartedAgain) {
+  on_world(2, [](sglcoll_comm world) {
+    constexpr int kAtOnce = 6;
+    const int rank = rank_of(world);
+    std::vector<std::unique_ptr<Integers>> mine, all;
+    sglcoll_request requests[kAtOnce];
+    for (int i = 0; i < kAtOnce; ++i) {
+      mine.push_back(std::make_unique<Integers>(world, i % 2 == 0, kCount));
+      all.push_back(std::make_unique<Integers>(world, true, 2 * kCount));
+      ASSERT_OK(sglcoll_gather_init(mine[i]->data(), kCount, SGLCOLL_INT, all[i]->data(), kCount,
+                                    SGLCOLL_INT, i % 2, world, &requests[i]));
+    }
+    for (int turn = 0; turn < 8; ++turn) {
+      for (int i = 0; i < kAtOnce; ++i) mine[i]->fill(1000 * turn + 10 * i + rank);
+      // The other way round on the other rank.
+      for (int i = 0; i < kAtOnce; ++i)
+        ASSERT_OK(sglcoll_start(requests[rank == 0 ? i : kAtOnce - 1 - i]));
+      ASSERT_OK(sglcoll_waitall(kAtOnce, requests));
+      for (int i = 0; i < kAtOnce; ++i)
+        for (int from = 0; from < 2 && rank == i % 2; ++from)
+          EXPECT_EQ(all[i]->wrong_strided(1000 * turn + 10 * i + from, from * kCount, kCount, 1),
+                    -1);
+    }
+    for (sglcoll_request& request : requests) ASSERT_OK(sglcoll_request_free(&request));
+  });
+}
+
+// A sender without address space for the receiver's memory says so; nothing is lost.
+TEST(Store, ASenderThatCannotMapThePlace) {
+  on_world(2, [](sglcoll_comm world) {
+    const int rank = rank_of(world);
+    Integers mine(world, true, kCount), all(world, true, 2 * kCount);
+    if (rank == 1) {
+      rlimit none{1 << 20, RLIM_INFINITY};  // less than is in use: no mapping is made any more
+      ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+    }
+    for (int turn = 0; turn < 3; ++turn) {
+      mine.fill(rank * 10 + turn);
+      ASSERT_OK(sglcoll_gather(mine.data(), kCount, SGLCOLL_INT, all.data(), kCount, SGLCOLL_INT, 0,
+                               world));
+      if (rank == 0) EXPECT_EQ(all.wrong_strided(10 + turn, kCount, kCount, 1), -1);
+      ASSERT_OK(sglcoll_bcast(mine.data(), kCount, SGLCOLL_INT, turn % 2, world));
+      EXPECT_EQ(mine.wrong_strided((turn % 2) * 10 + turn, 0, kCount, 1), -1);
+    }
+    if (rank == 1) {
+      rlimit all_of_it{RLIM_INFINITY, RLIM_INFINITY};
+      ASSERT_EQ(setrlimit(RLIMIT_AS, &all_of_it), 0);
+    }
+  });
+}
+
+TEST(Store, LengthsThatDiffer) {
+  on_world(2, [](sglcoll_comm world) {
+    Integers mine(world, true, kCount), all(world, true, 2 * kCount);
+    const int64_t less = rank_of(world) == 1 ? kCount - 1 : kCount;
+    EXPECT_EQ(
+        sglcoll_gather(mine.data(), less, SGLCOLL_INT, all.data(), kCount, SGLCOLL_INT, 0, world),
+        SGLCOLL_ERR_MISMATCH);
+    EXPECT_NE(std::string(sglcoll_last_error()).find("counts or types differ"), std::string::npos)
+        << sglcoll_last_error();
+  });
+}
+
+}  // namespace
+}  // namespace sgl::test
