@@ -21,9 +21,9 @@ Layout blocks(int64_t bytes, int64_t block) {
   return Layout::loop(bytes / block, 2 * block, Layout::run(0, block));
 }
 
-TEST(PathOnNode, with_a_processor_each_transfers_up_to_a_mebibyte_are_pushed) {
-  EXPECT_EQ(choice(true, Collective::allgather, Layout::run(0, (1 << 20) - 1)), Path::push);
-  EXPECT_EQ(choice(true, Collective::allgather, Layout::run(0, 1 << 20)), Path::read_lists);
+TEST(PathOnNode, with_a_processor_each_transfers_up_to_512_KiB_are_pushed) {
+  EXPECT_EQ(choice(true, Collective::allgather, Layout::run(0, (512 << 10) - 1)), Path::push);
+  EXPECT_EQ(choice(true, Collective::allgather, Layout::run(0, 512 << 10)), Path::read_lists);
   EXPECT_EQ(choice(true, Collective::allgather, blocks(4 << 20, 8 << 10)), Path::push);
   EXPECT_EQ(choice(true, Collective::allgather, blocks(4 << 20, 16 << 10)), Path::read_lists);
 }

@@ -174,12 +174,13 @@ Status measure_irregular(const Runner& runner, NodeModel* model) {
   return {};
 }
 
-// The sizes at which `later`'s times are clearly less than `earlier`'s, from there to the end:
-// the first of them, or `never`.
+// The first size at which `later`'s time is clearly less than `earlier`'s and from which on it is
+// nowhere clearly more, or `never`.
 int64_t pays_from(const std::vector<int64_t>& sizes, const Times& earlier, const Times& later,
                   int64_t never) {
   int64_t from = never;
-  for (size_t i = sizes.size(); i-- > 0 && later[i] < earlier[i] * kClear;) from = sizes[i];
+  for (size_t i = sizes.size(); i-- > 0 && earlier[i] >= later[i] * kClear;)
+    if (later[i] < earlier[i] * kClear) from = sizes[i];
   return from;
 }
 
