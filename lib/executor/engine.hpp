@@ -69,10 +69,17 @@ class Engine final : private TransportSink {
   // Whether a blocking call may wait for one peer at a time: nothing else is under way, and
   // what peers tell of themselves has been looked at not long ago.
   bool may_run_short() {
-    constexpr uint32_t kRunsUnwatched = 64;
+    constexpr uint32_t kRunsUnwatched = 1024;
     if (++short_runs_ % kRunsUnwatched == 0) progress();
-    return operations_.active().empty() && !operations_.keeps_early() && outgoing_.empty() &&
-           granted_count_ == 0 && no_eager_to_.empty();
+    return operations_.active().empty() && outgoing_.empty() && granted_count_ == 0 &&
+           no_eager_to_.empty() && held_.empty();
+  }
+  // For such a call: the first message of an operation from a peer that has come early, if any.
+  bool find_early(int peer, uint32_t context, uint32_t sequence, Arrival* first) const {
+    return operations_.find_early(peer, context, sequence, first);
+  }
+  void forget_early(int peer, const MessageHeader& header) {
+    operations_.forget_early(peer, header);
   }
   int active_operations() const { return static_cast<int>(operations_.active().size()); }
   // Counts the operations that have ended.

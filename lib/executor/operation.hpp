@@ -207,7 +207,8 @@ class Operation {
   bool short_runs_fit() const;
   size_t run_short();
   bool make_move(const ShortMove& move);
-  bool await(int edge, Arrival* arrival);
+  bool await(int peer, Arrival* arrival);
+  bool is_expected(int edge, const MessageHeader& came) const;
   void fold(const ShortMove& move, const Arrival& arrival);
   void go_on_after(size_t moves);
 

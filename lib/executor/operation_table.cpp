@@ -2,6 +2,7 @@
 
 #include "executor/engine.hpp"
 
+#include <cstring>
 #include <utility>
 
 namespace sgl {
@@ -107,6 +108,25 @@ void OperationTable::keep_early(int peer, const MessageHeader& header,
   early_bytes_[from] += kept_bytes(header);
 }
 
+template <typename Over>
+void OperationTable::forget(Chain& kept, const Over& over) {
+  Chain left;
+  for (int place = kept.first; place >= 0;) {
+    EarlyMessage& message = early_[static_cast<size_t>(place)];
+    const int next = std::exchange(message.next, -1);
+    if (!over(message)) {
+      (left.last < 0 ? left.first : early_[static_cast<size_t>(left.last)].next) = place;
+      left.last = place;
+    } else {
+      early_bytes_[static_cast<size_t>(message.peer)] -= kept_bytes(message.header);
+      --early_count_;
+      message.next = std::exchange(free_early_, place);
+    }
+    place = next;
+  }
+  kept = left;
+}
+
 void OperationTable::deliver_early(Operation& operation) {
   if (early_count_ == 0) return;
   const uint32_t context = operation.context().id, sequence = operation.sequence();
@@ -118,30 +138,35 @@ void OperationTable::deliver_early(Operation& operation) {
     if (message.header.context == context && message.header.sequence == sequence)
       operation.deliver(message.peer, message.header, message.payload.view());
   }
-  forget(kept, context, &sequence);
+  forget(kept, [&](const EarlyMessage& message) {
+    return message.header.context == context && message.header.sequence == sequence;
+  });
+}
+
+bool OperationTable::find_early(int peer, uint32_t context, uint32_t sequence,
+                                Arrival* first) const {
+  if (early_count_ == 0) return false;
+  for (int place = early_by_name_[bucket(context, sequence)].first; place >= 0;) {
+    const EarlyMessage& message = early_[static_cast<size_t>(place)];
+    place = message.next;
+    if (message.peer != peer || message.header.context != context ||
+        message.header.sequence != sequence)
+      continue;
+    *first = {message.header, message.payload.view()};
+    return true;
+  }
+  return false;
+}
+
+void OperationTable::forget_early(int peer, const MessageHeader& header) {
+  forget(early_by_name_[bucket(header.context, header.sequence)], [&](const EarlyMessage& message) {
+    return message.peer == peer && std::memcmp(&message.header, &header, sizeof header) == 0;
+  });
 }
 
 void OperationTable::forget_early(uint32_t context) {
-  for (Chain& kept : early_by_name_) forget(kept, context, nullptr);
-}
-
-// Those of the context, or of one of its operations.
-void OperationTable::forget(Chain& kept, uint32_t context, const uint32_t* sequence) {
-  Chain left;
-  for (int place = kept.first; place >= 0;) {
-    EarlyMessage& message = early_[static_cast<size_t>(place)];
-    const int next = std::exchange(message.next, -1);
-    if (message.header.context != context || (sequence && message.header.sequence != *sequence)) {
-      (left.last < 0 ? left.first : early_[static_cast<size_t>(left.last)].next) = place;
-      left.last = place;
-    } else {
-      early_bytes_[static_cast<size_t>(message.peer)] -= kept_bytes(message.header);
-      --early_count_;
-      message.next = std::exchange(free_early_, place);
-    }
-    place = next;
-  }
-  kept = left;
+  for (Chain& kept : early_by_name_)
+    forget(kept, [&](const EarlyMessage& message) { return message.header.context == context; });
 }
 
 int64_t OperationTable::early_bytes(int peer) const {

@@ -44,8 +44,11 @@ class OperationTable {
   void keep_early(int peer, const MessageHeader& header, std::span<const std::byte> payload);
   // Delivers and forgets what came early for the operation.
   void deliver_early(Operation& operation);
+  // For who runs without being in the table: the first message that came early for an operation
+  // from a peer, until it is forgotten or another one is kept; false when there is none.
+  bool find_early(int peer, uint32_t context, uint32_t sequence, Arrival* first) const;
+  void forget_early(int peer, const MessageHeader& header);
   void forget_early(uint32_t context);
-  bool keeps_early() const { return early_count_ > 0; }
   // Of the messages that are kept, headers included.
   int64_t early_bytes(int peer) const;
 
@@ -62,7 +65,9 @@ class OperationTable {
   struct Chain {
     int first = -1, last = -1;
   };
-  void forget(Chain& kept, uint32_t context, const uint32_t* sequence);
+  // Those for which `over` holds.
+  template <typename Over>
+  void forget(Chain& kept, const Over& over);
   static size_t bucket(uint32_t context, uint32_t sequence) {
     return (context * 37 + sequence) % kBuckets;
   }

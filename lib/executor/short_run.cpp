@@ -54,7 +54,10 @@ bool Operation::make_move(const ShortMove& move) {
   }
   if (move.kind == ShortMove::Kind::send) return send_eager(move.edge) == Post::done;
   Arrival arrival;
-  if (!await(move.edge, &arrival)) return false;
+  const int peer = world_peer(move.edge);
+  const bool early = engine_.find_early(peer, context_.id, sequence_, &arrival);
+  if (!early && !await(peer, &arrival)) return false;
+  if (!is_expected(move.edge, arrival.header)) return false;
   const Slice& slice = plan_->edges[move.edge].slice;
   if (move.kind == ShortMove::Kind::fold)
     fold(move, arrival);
@@ -64,13 +67,16 @@ bool Operation::make_move(const ShortMove& move) {
     unpack(view(slice), arrival.payload.data());
   engine_.counters().bytes_received += arrival.payload.size();
   engine_.counters().bytes_packed += arrival.payload.size();
-  engine_.transport()->take(world_peer(move.edge));
+  if (early)
+    engine_.forget_early(peer, arrival.header);
+  else
+    engine_.transport()->take(peer);
   return true;
 }
 
-bool Operation::await(int edge, Arrival* arrival) {
+// False: nothing came in a while.
+bool Operation::await(int peer, Arrival* arrival) {
   Transport& transport = *engine_.transport();
-  const int peer = world_peer(edge);
   const int64_t most = std::clamp(engine_.options().spin_ns / kLookNs, kFewestLooks, kMostLooks);
   int yields = engine_.options().shares_processor ? kMostYields : 0;
   for (int64_t looks = most; !transport.peek(peer, arrival);) {
@@ -81,10 +87,14 @@ bool Operation::await(int edge, Arrival* arrival) {
     sched_yield();
     looks = most;
   }
+  return true;
+}
+
+bool Operation::is_expected(int edge, const MessageHeader& came) const {
   const Slice& slice = plan_->edges[edge].slice;
   const MessageHeader expected =
       header(edge, MessageKind::eager, is_signal(slice) ? 0 : slice.length);
-  return std::memcmp(&arrival->header, &expected, sizeof expected) == 0;
+  return std::memcmp(&came, &expected, sizeof expected) == 0;
 }
 
 void Operation::fold(const ShortMove& move, const Arrival& arrival) {

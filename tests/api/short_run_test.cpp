@@ -83,6 +83,42 @@ TEST_P(Ranks, ARootRunsAhead) {
   });
 }
 
+// What came before its calls were made waits for them in this process: waiting for another one
+// brings it in. The calls take it from there in order, and what comes later from the peer.
+TEST_P(Ranks, TheirMessagesCameBeforeTheCalls) {
+  on_world(GetParam(), [](sglcoll_comm world) {
+    constexpr int kCalls = 150;
+    const int rank = rank_of(world), size = size_of(world);
+    sglcoll_comm apart = nullptr;
+    ASSERT_OK(sglcoll_comm_dup(world, &apart));
+    std::vector<int> all(static_cast<size_t>(size));
+    for (int turn = 0; turn < 6; ++turn) {
+      const int root = turn % size;
+      sglcoll_request request = nullptr;
+      ASSERT_OK(sglcoll_ibarrier(apart, &request));
+      if (rank == root) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        ASSERT_OK(sglcoll_wait(&request));
+      }
+      for (int call = 0; call < kCalls; ++call) {
+        const int mine = 1000 * turn + 10 * call + rank;
+        ASSERT_OK(sglcoll_gather(&mine, 1, SGLCOLL_INT, all.data(), 1, SGLCOLL_INT, root, world));
+        for (int from = 0; rank == root && from < size; ++from)
+          ASSERT_EQ(all[static_cast<size_t>(from)], mine - rank + from) << "call " << call;
+        int sum = -1;
+        if (call % 3 == 0) {
+          ASSERT_OK(sglcoll_reduce(&mine, &sum, 1, SGLCOLL_INT, SGLCOLL_SUM, root, world));
+          ASSERT_TRUE(rank != root || sum == size * (mine - rank) + size * (size - 1) / 2);
+        }
+      }
+      if (rank != root) {
+        ASSERT_OK(sglcoll_wait(&request));
+      }
+    }
+    ASSERT_OK(sglcoll_comm_free(&apart));
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Some, Ranks, testing::Values(2, 3, 5),
                          [](const auto& each) { return std::to_string(each.param) + "Ranks"; });
 
