@@ -20,25 +20,44 @@ struct Sides {
   int64_t from_step;
 };
 
+// What one move of this processor takes, up to a line.
+template <int64_t kBytes>
+struct UnitOf {
+  using Type [[gnu::vector_size(kBytes)]] = uint32_t;
+};
+template <>
+struct UnitOf<4> {
+  using Type = uint32_t;
+};
+template <>
+struct UnitOf<8> {
+  using Type = uint64_t;
+};
+
+// Eight units are loaded before any of them is stored: a load behind a store to an address with
+// the same low 12 bits waits for it.
 template <int64_t kBlock, bool kAhead>
 void fixed_blocks(Sides at, int64_t count) {
-  constexpr int64_t kBlocksAhead = std::max<int64_t>(4, 1024 / kBlock);
-  for (int64_t i = 0; i < count; ++i) {
-    if constexpr (kAhead) {
-      __builtin_prefetch(at.from + (i + kBlocksAhead) * at.from_step);
-      __builtin_prefetch(at.to + (i + kBlocksAhead) * at.to_step, 1);
-    }
-    std::byte* to = at.to + i * at.to_step;
-    const std::byte* from = at.from + i * at.from_step;
-#if defined(__AVX512F__)
-    if constexpr (kBlock % kLine == 0) {
-      for (int64_t line = 0; line < kBlock; line += kLine)
-        _mm512_storeu_si512(to + line, _mm512_loadu_si512(from + line));
-      continue;
-    }
-#endif
-    std::memcpy(to, from, kBlock);
+  constexpr int64_t kUnit = std::min(kBlock, kLine), kUnits = kBlock / kUnit;
+  constexpr int64_t kGroup = 8 / kUnits;
+  constexpr int64_t kBlocksAhead = std::max<int64_t>(8, 1024 / kBlock);
+  using Unit = typename UnitOf<kUnit>::Type;
+  int64_t i = 0;
+  for (; i + kGroup <= count; i += kGroup) {
+    if constexpr (kAhead)
+      for (int64_t k = 0; k < kGroup; ++k) {
+        __builtin_prefetch(at.from + (i + k + kBlocksAhead) * at.from_step);
+        __builtin_prefetch(at.to + (i + k + kBlocksAhead) * at.to_step, 1);
+      }
+    Unit units[8];
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < 8; ++k)
+      std::memcpy(&units[k], at.from + (i + k / kUnits) * at.from_step + k % kUnits * kUnit, kUnit);
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < 8; ++k)
+      std::memcpy(at.to + (i + k / kUnits) * at.to_step + k % kUnits * kUnit, &units[k], kUnit);
   }
+  for (; i < count; ++i) std::memcpy(at.to + i * at.to_step, at.from + i * at.from_step, kBlock);
 }
 
 template <bool kAhead>
@@ -62,8 +81,7 @@ void blocks(Sides at, int64_t block, int64_t count) {
       return fixed_blocks<512, kAhead>(at, count);
     default:
       for (int64_t i = 0; i < count; ++i)
-        std::memcpy(at.to + i * at.to_step, at.from + i * at.from_step,
-                    static_cast<size_t>(block));
+        std::memcpy(at.to + i * at.to_step, at.from + i * at.from_step, static_cast<size_t>(block));
   }
 }
 
@@ -121,16 +139,15 @@ int64_t full_lines(const Runs& runs) {
 void move_lines(std::byte* to, const std::byte* from, const Runs& runs) {
   const __mmask16 mask = mask_of(runs);
   for (int64_t line = 0; line < full_lines(runs); ++line)
-    _mm512_mask_storeu_epi32(to + line * kLine, mask,
-                             _mm512_loadu_si512(from + line * kLine));
+    _mm512_mask_storeu_epi32(to + line * kLine, mask, _mm512_loadu_si512(from + line * kLine));
 }
 
 void pack_lines(std::byte* to, const std::byte* from, const Runs& runs) {
   const __mmask16 mask = mask_of(runs);
   const int64_t bytes = kLine / runs.stride * runs.block;
   for (int64_t line = 0; line < full_lines(runs); ++line)  // each overwrites the last one's slack
-    _mm512_storeu_si512(to + line * bytes, _mm512_maskz_compress_epi32(
-                                               mask, _mm512_loadu_si512(from + line * kLine)));
+    _mm512_storeu_si512(to + line * bytes,
+                        _mm512_maskz_compress_epi32(mask, _mm512_loadu_si512(from + line * kLine)));
 }
 
 void unpack_lines(std::byte* to, const std::byte* from, const Runs& runs) {

@@ -51,7 +51,7 @@ void add_copies(const Scene& scene, double pushed, Tasks* tasks) {
     for (const Place& to : move.to) {
       const bool mine = scene.mine(to.rank), from_mine = scene.mine(move.from.rank);
       if (!mine && !from_mine) continue;
-      for (const Runs& part : mine && from_mine ? all : from_mine ? first : second)
+      for (const Runs& part : mine&& from_mine ? all : from_mine ? first : second)
         tasks->copies.push_back({move.from, to, &part});
     }
 }
@@ -60,8 +60,7 @@ void add_sums(const Scene& scene, double pushed, Tasks* tasks) {
   const std::vector<int64_t> ends = shares(scene.runs, scene.worker.count());
   const auto mine = static_cast<size_t>(scene.worker.index());
   const auto& all = tasks->keep(parts_of(scene.runs, 0, scene.runs.payload, kSummedPart));
-  const auto& share =
-      tasks->keep(parts_of(scene.runs, ends[mine], ends[mine + 1], kSummedPart));
+  const auto& share = tasks->keep(parts_of(scene.runs, ends[mine], ends[mine + 1], kSummedPart));
   for (const Sum& sum : tasks->flow.sums) {
     const bool by_owner = pushed == 0 && !sum.shared;
     if (by_owner && !scene.mine(sum.owner)) continue;
@@ -80,8 +79,7 @@ void run_sum(const Field& field, const SumTask& task, int call, Kind kind) {
               last_only && !last ? Kind::loops : kind);
     left = to;
   }
-  for (size_t i = 1; i < sum.to.size(); ++i)
-    move(field.at(sum.to[i], call), to, *task.part, kind);
+  for (size_t i = 1; i < sum.to.size(); ++i) move(field.at(sum.to[i], call), to, *task.part, kind);
 }
 
 }  // namespace
@@ -125,8 +123,7 @@ std::vector<Way> direct_ways(const Scene& scene) {
                         for (const CopyTask& task : tasks->copies)
                           move(field->at(task.to, call), field->at(task.from, call), *task.part,
                                kind);
-                        for (const SumTask& task : tasks->sums)
-                          run_sum(*field, task, call, kind);
+                        for (const SumTask& task : tasks->sums) run_sum(*field, task, call, kind);
                       }});
     }
   }

@@ -86,8 +86,8 @@ Field::Field(std::byte* memory, const std::string& collective, int ranks, const 
       extent_bytes_(shape.extent * static_cast<int64_t>(sizeof(int32_t))) {
   int64_t next = 0;
   for (int rank = 0; rank < ranks; ++rank)
-    for (int blocks : {blocks_sent(collective, rank, ranks, 0),
-                       blocks_received(collective, rank, ranks, 0)}) {
+    for (int blocks :
+         {blocks_sent(collective, rank, ranks, 0), blocks_received(collective, rank, ranks, 0)}) {
       starts_.push_back(next);
       steps_.push_back(step_of(blocks, shape));
       next = (next + calls * steps_.back() + 4095) / 4096 * 4096;  // no two ranks share a page

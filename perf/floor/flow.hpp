@@ -45,8 +45,7 @@ class Field {
   // Bytes that the buffers of all ranks take.
   static int64_t bytes_of(const std::string& collective, int ranks, const Shape& shape, int calls);
 
-  Field(std::byte* memory, const std::string& collective, int ranks, const Shape& shape,
-        int calls);
+  Field(std::byte* memory, const std::string& collective, int ranks, const Shape& shape, int calls);
   int ranks() const { return ranks_; }
   int calls() const { return calls_; }
   const Shape& shape() const { return shape_; }
@@ -56,7 +55,8 @@ class Field {
     return memory_ + starts_[buffer] + call * steps_[buffer] + place.block * extent_bytes_;
   }
 
-  // New inputs of the first `calls` calls of a worker's ranks; whether its ranks' results are right.
+  // New inputs of the first `calls` calls of a worker's ranks; whether its ranks' results are
+  // right.
   void write(const Worker& worker, uint32_t salt, int calls) const;
   bool verify(const Worker& worker, uint32_t salt, int calls) const;
 

@@ -11,16 +11,16 @@ namespace perf {
 namespace {
 
 constexpr int64_t kMovedPart = 1 << 20;
-constexpr int64_t kShortRun = 256;      // the kernel takes longer than a copy of both by hand
-constexpr double kMostSpan = 2.5;       // gaps are worth reading along up to here
-constexpr int64_t kLongBlock = 4096;    // from here on gaps are pages
+constexpr int64_t kShortRun = 256;    // the kernel takes longer than a copy of both by hand
+constexpr double kMostSpan = 2.5;     // gaps are worth reading along up to here
+constexpr int64_t kLongBlock = 4096;  // from here on gaps are pages
 
 template <class Visit>
 void for_each_run(const Runs& runs, Visit visit) {
   for (int64_t i = 0; i < runs.count; ++i)
-    runs.list.empty() ? visit(runs.offset + i * runs.stride, runs.block)
-                      : visit(runs.list[static_cast<size_t>(i)].offset,
-                              runs.list[static_cast<size_t>(i)].bytes);
+    runs.list.empty()
+        ? visit(runs.offset + i * runs.stride, runs.block)
+        : visit(runs.list[static_cast<size_t>(i)].offset, runs.list[static_cast<size_t>(i)].bytes);
 }
 
 // From the first byte of some runs to behind their last.
@@ -49,8 +49,8 @@ class Segments {
   }
   void flush() {
     if (used_ == 0) return;
-    const auto done = (write_ ? process_vm_writev : process_vm_readv)(process_, local_, used_,
-                                                                      remote_, used_, 0);
+    const auto done =
+        (write_ ? process_vm_writev : process_vm_readv)(process_, local_, used_, remote_, used_, 0);
     if (done != bytes_) throw std::runtime_error("process_vm_readv or writev moved too little");
     used_ = 0;
     bytes_ = 0;
@@ -85,7 +85,8 @@ class KernelWay {
     const int64_t middle = shares(runs, 16)[static_cast<size_t>(std::lround(pushed * 16))];
     if (middle > 0) pushed_ = cut(slice(runs, 0, middle), part);
     if (middle < runs.payload) pulled_ = cut(slice(runs, middle, runs.payload), part);
-    if (flow_.sums.size() == 1 && flow_.sums[0].shared) share_sum(runs, part, whole);
+    if (flow_.sums.size() == 1 && flow_.sums[0].shared)
+      share_sum(runs, part, whole);
     else
       for (size_t i = 0; i < flow_.sums.size(); ++i) sum_parts_.push_back(all_);
     int64_t most = 0;
@@ -118,8 +119,7 @@ class KernelWay {
       for (const Place& to : sum.to)
         if (!whole && to.rank != rank) flow_.sums.back().to.push_back(to);
       const int64_t begin = whole ? 0 : ends[at], end = whole ? runs.payload : ends[at + 1];
-      sum_parts_.push_back(begin < end ? cut(slice(runs, begin, end), part)
-                                       : std::vector<Runs>{});
+      sum_parts_.push_back(begin < end ? cut(slice(runs, begin, end), part) : std::vector<Runs>{});
     }
   }
 
@@ -132,8 +132,7 @@ class KernelWay {
     }
     const bool both = mine(from.rank) && mine(to.rank);
     if (mine(from.rank) && !both)
-      for (const Runs& part : pushed_)
-        transfer(process_of(to.rank), true, source, target, part);
+      for (const Runs& part : pushed_) transfer(process_of(to.rank), true, source, target, part);
     if (!mine(to.rank)) return;
     for (const Runs& part : both ? all_ : pulled_) {
       if (spans_)
@@ -196,14 +195,14 @@ std::vector<Way> kernel_ways(const Scene& scene) {
   const Runs& runs = scene.runs;
   const bool sums = !scene.flow.sums.empty();
   const bool short_runs = runs.payload / runs.count < kShortRun;
-  const bool dense = static_cast<double>(span_of(runs).bytes) <=
-                     kMostSpan * static_cast<double>(runs.payload);
+  const bool dense =
+      static_cast<double>(span_of(runs).bytes) <= kMostSpan * static_cast<double>(runs.payload);
   const bool gaps_small = dense && (runs.contiguous() || runs.payload / runs.count < kLongBlock);
   auto add = [&](Kind kind, double pushed, int64_t chunk, bool whole, const char* name) {
     auto way = std::make_shared<KernelWay>(scene, kind, pushed, chunk, whole);
     ways.push_back({name, kind, chunk, [way](int call) { way->run(call); }});
   };
-  for (Kind kind : {Kind::loops, Kind::lines, Kind::streaming}) {
+  for (Kind kind : {Kind::loops, Kind::ahead, Kind::lines, Kind::streaming}) {
     if (!(sums ? can_sum : can_copy)(kind, runs)) continue;
     if (sums) {
       for (int64_t chunk : {16 << 10, 64 << 10, 256 << 10}) {

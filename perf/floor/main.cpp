@@ -27,7 +27,7 @@ constexpr int64_t kLeastStaged = 4096;
 struct Options {
   std::string collective, bytes = "8:1M", layout = "contig", memory = "malloc";
   int ranks = 2;
-  bool json = false;
+  bool json = false, explain = false;
 };
 
 // All that has to be made before the processes start.
@@ -95,6 +95,10 @@ nlohmann::json floor_of(perf::Worker& worker, const Options& options, const Sett
   row["way"] = way.name + ", " + perf::name_of(way.kind);
   row["chunk"] = way.chunk;
   row["verified"] = best.verified;
+  for (size_t i = 0; i < ways.size() && options.explain; ++i)
+    row["ways"].push_back({{"way", ways[i].name + ", " + perf::name_of(ways[i].kind)},
+                           {"chunk", ways[i].chunk},
+                           {"us", best.first_us[i]}});
   return row;
 }
 
@@ -111,12 +115,16 @@ void print(const Options& options, const nlohmann::json& document) {
               document["line_streamed_ns"].get<double>());
   std::printf("%12s %14s %12s %10s %10s %10s  %s\n", "bytes", "copied bytes", "median us",
               "copy us", "lines us", "chunk", "way");
-  for (const auto& row : document["rows"])
+  for (const auto& row : document["rows"]) {
     std::printf("%12lld %14.0f %12.3f %10.3f %10.3f %10lld  %s%s\n", row["bytes"].get<long long>(),
                 row["copied_bytes"].get<double>(), row["median_us"].get<double>(),
                 row["copy_us"].get<double>(), row["latency_us"].get<double>(),
                 row["chunk"].get<long long>(), row["way"].get<std::string>().c_str(),
                 row["verified"].get<bool>() ? "" : " WRONG");
+    for (const auto& way : row.value("ways", nlohmann::json::array()))
+      std::printf("#%26s %12.3f %21s %10lld  %s\n", "", way["us"].get<double>(), "",
+                  way["chunk"].get<long long>(), way["way"].get<std::string>().c_str());
+  }
 }
 
 void run(perf::Worker& worker, const Options& options, const Setting& setting) {
@@ -153,6 +161,7 @@ int main(int argc, char** argv) {
   app.add_option("--memory", options.memory,
                  "malloc: each rank's own, or alloc: seen by all (default malloc)")
       ->check(CLI::IsMember({"malloc", "alloc"}));
+  app.add_flag("--explain", options.explain, "tell the time of each way, of a few samples");
   app.add_flag("--json", options.json, "print JSON");
   if (auto status = sgl::parse_command_line(&app, "sglperf-floor", argc, argv)) return *status;
   try {

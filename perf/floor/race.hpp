@@ -10,7 +10,8 @@ namespace perf {
 struct Best {
   double us = 0;  // median, the slowest worker's of each sample
   size_t way = 0;
-  bool verified = false;  // the results of all ways
+  bool verified = false;         // the results of all ways
+  std::vector<double> first_us;  // of all ways, of fewer samples
 };
 
 // The same in all workers. There is at least one way.

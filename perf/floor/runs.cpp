@@ -24,8 +24,7 @@ std::vector<Run> rows_of(const Shape& shape) {
   std::vector<int64_t> index(dims, 0);
   for (int64_t done = 0; done < shape.payload; done += shape.subsizes[dims - 1]) {
     int64_t offset = 0;
-    for (size_t d = 0; d < dims; ++d)
-      offset = offset * shape.sizes[d] + shape.starts[d] + index[d];
+    for (size_t d = 0; d < dims; ++d) offset = offset * shape.sizes[d] + shape.starts[d] + index[d];
     append(&list, offset * kElement, shape.subsizes[dims - 1] * kElement);
     for (size_t d = dims - 1; d-- > 0;) {
       if (++index[d] < shape.subsizes[d]) break;

@@ -6,15 +6,11 @@
 #include <algorithm>
 #include <atomic>
 
-#include <sched.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace perf {
 
 namespace {
 constexpr int64_t kLeastChunk = 4 << 10, kMostChunk = 256 << 10;
+constexpr int64_t kMostParts = 512;  // of a block; more are never ahead
 constexpr int kMostSlots = 4;
 }  // namespace
 
@@ -46,12 +42,6 @@ std::shared_ptr<Slots> slot_memory(int workers) {
 }
 
 namespace {
-
-void pause_once() {
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
-}
 
 // What a worker does with a slot that was filled: for one of its ranks.
 struct Use {
@@ -92,24 +82,17 @@ class StagedWay {
     std::fill(next_.begin(), next_.end(), 0);
     std::fill(added_.begin(), added_.end(), 0);
     out_ = self_ = 0;
-    for (int idle = 0;;) {
+    for (Waiting waiting;;) {
       bool moved = send_one();
-      for (int source = 0; source < scene_worker_->count(); ++source)
-        moved |= take_one(source);
+      for (int source = 0; source < scene_worker_->count(); ++source) moved |= take_one(source);
       if (!moved && self_ < selves_.size()) {
         const Parcel& own = selves_[self_++];
         move(at(own.uses[0].to), at(own.from), *own.part, kind_);
         moved = true;
       }
-      if (moved) {
-        idle = 0;
-      } else if (ended()) {
-        return;
-      } else if (++idle > 10'000) {
-        sched_yield();
-      } else {
-        pause_once();
-      }
+      if (moved) continue;
+      if (ended()) return;
+      waiting.turn();
     }
   }
 
@@ -255,10 +238,11 @@ std::vector<Way> staged_ways(const Scene& scene, const std::shared_ptr<Slots>& s
     ways.push_back({whole ? "staged, each rank sums all" : "staged", kind, chunk,
                     [way](int call) { way->run(call); }});
   };
-  for (Kind kind : {Kind::loops, Kind::lines, Kind::streaming}) {
+  for (Kind kind : {Kind::loops, Kind::ahead, Kind::lines, Kind::streaming}) {
     if (!(sums ? can_sum : can_copy)(kind, scene.runs)) continue;
     for (int64_t chunk = kLeastChunk; chunk <= kMostChunk; chunk *= 2) {
       if (chunk > scene.runs.payload && chunk > kLeastChunk) break;
+      if (chunk < scene.runs.payload / kMostParts) continue;
       for (bool whole : {false, true})
         if (!whole || shared) add(kind, chunk, kMostSlots, whole);
     }

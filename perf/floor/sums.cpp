@@ -61,8 +61,8 @@ void add_blocks(std::byte* to, const std::byte* a, const std::byte* b, const Run
       return add_fixed<64>(to, a, b, runs, b_step);
     default:
       for (int64_t i = 0; i < runs.count; ++i)
-        (kind == Kind::streaming ? add_streaming : add)(
-            to + i * runs.stride, a + i * runs.stride, b + i * b_step, runs.block);
+        (kind == Kind::streaming ? add_streaming : add)(to + i * runs.stride, a + i * runs.stride,
+                                                        b + i * b_step, runs.block);
   }
 }
 

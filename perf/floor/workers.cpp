@@ -1,6 +1,5 @@
 #include "floor/workers.hpp"
 
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,6 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace perf {
 namespace {
@@ -49,6 +51,14 @@ double now_us() {
   return std::chrono::duration<double, std::micro>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+void Waiting::turn() {
+  constexpr int kMostTurns = 500'000;  // some ten milliseconds
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+  if (++turns_ > kMostTurns) sched_yield();
 }
 
 double median(std::vector<double> values) {
@@ -88,8 +98,7 @@ void Worker::barrier() {
     common_->round.fetch_add(1);
     return;
   }
-  for (int spins = 0; common_->round.load() == round; ++spins)
-    if (spins > 10'000) sched_yield();
+  for (Waiting waiting; common_->round.load() == round;) waiting.turn();
 }
 
 std::vector<double> Worker::slowest(const std::vector<double>& mine) {

@@ -11,6 +11,17 @@ namespace perf {
 inline constexpr int64_t kLine = 64;
 
 double now_us();
+
+// One turn of a loop that waits for another worker. Each has a core, so a worker that gave its
+// own away would lose it to other programs for longer than it waits.
+class Waiting {
+ public:
+  void turn();
+
+ private:
+  int turns_ = 0;
+};
+
 double median(std::vector<double> values);
 
 // The processors that this process may run on.
