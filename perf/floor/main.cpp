@@ -39,13 +39,14 @@ struct Setting {
 };
 
 bool is_private(const Options& options, const perf::Shape& shape) {
-  return options.memory == "malloc" && shape.payload * 4 >= kLeastStaged;
+  return options.memory == "malloc" && options.collective != "barrier" &&
+         shape.payload * 4 >= kLeastStaged;
 }
 
 Setting prepare(const Options& options, int workers) {
   Setting setting;
   std::vector<int64_t> sizes = perf::parse_size_range(options.bytes);
-  if (perf::has_fixed_size(options.layout)) sizes.resize(1);
+  if (perf::has_fixed_size(options.layout) || options.collective == "barrier") sizes.resize(1);
   int64_t most = 0;
   for (int64_t size : sizes) {
     setting.shapes.push_back(perf::parse_layout(options.layout, size));
@@ -69,12 +70,13 @@ Setting prepare(const Options& options, int workers) {
 
 nlohmann::json floor_of(perf::Worker& worker, const Options& options, const Setting& setting,
                         const perf::Shape& shape, const perf::LineCosts& costs) {
-  const int64_t bytes = shape.payload * 4;
+  const int64_t bytes = options.collective == "barrier" ? 0 : shape.payload * 4;
   const perf::LinesNeeded needed = perf::lines_needed(options.collective, options.ranks);
   const bool own = is_private(options, shape);
   nlohmann::json row{{"bytes", bytes},
                      {"copied_bytes", perf::copied_blocks(options.collective, options.ranks) *
                                           static_cast<double>(bytes)},
+                     {"run_bytes", bytes / perf::runs_of(shape).count},
                      {"transfers", needed.transfers()},
                      {"latency_us", needed.us(costs)}};
   perf::Field field(own ? setting.own : setting.seen, options.collective, options.ranks, shape,

@@ -9,7 +9,9 @@ namespace perf {
 namespace {
 
 constexpr int kTurns = 2;  // of each way, so that a moment of other work spoils none of them
-constexpr int kFirstLooks = 4, kFinalists = 4;
+constexpr int kFirstLooks = 4;
+constexpr double kSlowUs = 10'000;  // a call of it is looked at once
+constexpr size_t kFinalists = 4, kSlowFinalists = 2;
 constexpr double kHopeless = 3;  // times the best, at a first call
 
 // One way, sample for sample as sglperf does: rows of calls, each on buffers of its own, all of
@@ -32,9 +34,15 @@ class Runner {
   }
 
   std::vector<double> samples(const Way& way, int count) {
+    constexpr double kMostUs = 300'000;  // with what is outside the timing
+    constexpr size_t kLeast = 3;
+    const double start = now_us();
     sample(way);  // caches are this way's
     std::vector<double> times;
-    for (int i = 0; i < count; ++i) times.push_back(sample(way));
+    for (int i = 0; i < count; ++i) {
+      times.push_back(sample(way));
+      if (times.size() >= kLeast && worker_.slowest(now_us() - start) > kMostUs) break;
+    }
     return times;
   }
   double median_of(const Way& way, int count) { return median(samples(way, count)); }
@@ -58,11 +66,12 @@ Best race(Worker& worker, const Field& field, const std::vector<Way>& ways) {
   Runner runner(worker, field);
   Best best;
   best.verified = true;
+  runner.sample(ways[0]);  // pages are there
   std::vector<double> times;
   for (const Way& way : ways) {
-    runner.sample(way);  // pages are there
-    times.push_back(std::min(runner.sample(way), runner.sample(way)));
+    times.push_back(runner.sample(way));
     best.verified &= runner.right();
+    if (times.back() < kSlowUs) times.back() = std::min(times.back(), runner.sample(way));
   }
   const double first = *std::min_element(times.begin(), times.end());
   runner.set_calls(std::min(field.calls(), calls_a_sample(field.shape(), field.ranks(), first)));
@@ -70,16 +79,19 @@ Best race(Worker& worker, const Field& field, const std::vector<Way>& ways) {
   std::vector<size_t> order;
   for (size_t i = 0; i < ways.size(); ++i)
     if (times[i] <= kHopeless * first) order.push_back(i);
-  for (size_t i : order) times[i] = runner.least_of(ways[i], kFirstLooks);
-  for (size_t i : order) times[i] = std::min(times[i], runner.least_of(ways[i], kFirstLooks));
+  if (first < kSlowUs) {
+    for (size_t i : order) times[i] = runner.least_of(ways[i], kFirstLooks);
+    for (size_t i : order) times[i] = std::min(times[i], runner.least_of(ways[i], kFirstLooks));
+  }
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return times[a] < times[b]; });
-  if (order.size() > kFinalists) order.resize(kFinalists);
+  const size_t finalists = first < kSlowUs ? kFinalists : kSlowFinalists;
+  if (order.size() > finalists) order.resize(finalists);
   best.first_us = times;
 
   for (int turn = 0; turn < kTurns; ++turn)
     for (size_t i : order) {
       const double us = runner.median_of(ways[i], samples_for(times[i], runner.calls()));
-      best.verified &= runner.right();
+      if (turn == 0) best.verified &= runner.right();
       if (best.us != 0 && us >= best.us) continue;
       best.us = us;
       best.way = i;

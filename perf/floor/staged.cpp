@@ -10,7 +10,7 @@ namespace perf {
 
 namespace {
 constexpr int64_t kLeastChunk = 4 << 10, kMostChunk = 256 << 10;
-constexpr int64_t kMostParts = 512;  // of a block; more are never ahead
+constexpr int64_t kLong = 1 << 20;  // from here on fewer chunk sizes are tried
 constexpr int kMostSlots = 4;
 }  // namespace
 
@@ -240,9 +240,9 @@ std::vector<Way> staged_ways(const Scene& scene, const std::shared_ptr<Slots>& s
   };
   for (Kind kind : {Kind::loops, Kind::ahead, Kind::lines, Kind::streaming}) {
     if (!(sums ? can_sum : can_copy)(kind, scene.runs)) continue;
-    for (int64_t chunk = kLeastChunk; chunk <= kMostChunk; chunk *= 2) {
-      if (chunk > scene.runs.payload && chunk > kLeastChunk) break;
-      if (chunk < scene.runs.payload / kMostParts) continue;
+    const int factor = scene.runs.payload >= kLong ? 4 : 2;
+    for (int64_t chunk = factor * kLeastChunk / 2; chunk <= kMostChunk; chunk *= factor) {
+      if (chunk > scene.runs.payload) break;
       for (bool whole : {false, true})
         if (!whole || shared) add(kind, chunk, kMostSlots, whole);
     }
