@@ -41,7 +41,8 @@ class Ratios(unittest.TestCase):
         self.assertEqual((without_peer.rounds, without_peer.peers), (0, {}))
 
     def test_the_fastest_floor_of_the_rounds_counts(self):
-        floors = ratios.least_floors([{8: (2.0, "a", 8), 16: (3.0, "a", 8)}, {8: (1.0, "b", 8)}])
+        floors = ratios.least_floors([{8: (2.0, "a", 8), 16: (3.0, "a", 8)}, {8: (1.0, "b", 8)},
+                                      {8: (1.5, "c", 8)}])
         self.assertEqual(floors, {8: (1.0, "b", 8), 16: (3.0, "a", 8)})
 
     def test_interval(self):
@@ -133,6 +134,10 @@ class Aims(unittest.TestCase):
         def derived(block):
             return cell_of("vector:B:S", "bcast", 1 << 16, 1.0, datatype=2.0, by_hand=1.6,
                            block=block)
+        slower = derived(4096)
+        slower.peers["mpich", False] = 1.1  # the fastest counts
+        self.assertEqual(self.counts([slower])["blocks of 4 KiB and more, to datatypes"],
+                         (0, 0, 1))
         mean = "derived layouts from 64 KiB, mean of each operation"
         self.assertEqual(self.counts([derived(4096)]), {
             "blocks of 4 KiB and more, to datatypes": (1, 0, 0), mean: (0, 0, 1)})
