@@ -25,6 +25,8 @@ class Cell:
     high: float = 0.0
     rounds: int = 0
     floor: float = 0.0
+    way: str = ""  # that the floor was reached by
+    block: int = 0  # bytes of a run of the layout, on average; 0: not known
     wins: bool = dataclasses.field(default=False)
 
 
@@ -51,8 +53,17 @@ def best_peer(result, size):
     return min(times, key=lambda pair: pair[1]) if times else None
 
 
+def least_floors(measured):
+    """{bytes: (us, way, block)}, the fastest of several measurements: other work only delays."""
+    floors = {}
+    for rows in measured:
+        for size, floor in rows.items():
+            floors[size] = min(floor, floors.get(size, floor))
+    return floors
+
+
 def cells_of(job, rounds, floors):
-    """The cells of one job from its rounds."""
+    """The cells of one job from its rounds, and {bytes: (us, way, block)} of the floor."""
     ours = ("sglcoll", "defaults", False)
     sizes = sorted({size for result in rounds for size in result.get(ours, {})})
     cells = []
@@ -77,7 +88,7 @@ def cells_of(job, rounds, floors):
             cell.best = f"{name}, {settings}{', packed' if packed else ''}"
             cell.wins = cell.ratio >= 1
         if size in floors:
-            cell.floor = floors[size][0]
+            cell.floor, cell.way, cell.block = floors[size]
         cells.append(cell)
     return cells
 

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from . import ratios
+from . import aims, ratios
 
 BEGIN = "<!-- perf/compare: begin -->"
 END = "<!-- perf/compare: end -->"
@@ -50,7 +50,7 @@ def table(cells):
 def brief_table(cells):
     """One line a cell, for a few layouts of one size."""
     lines = [f"{'median us':<34}{'bytes':>8}{'ours':>10}{'Open MPI':>10}{'by hand':>10}"
-             f"{'memcpy floor':>14}"]
+             f"{'floor':>14}"]
     for cell in cells:
         times = [cell.ours, cell.peers.get(("ompi", False), 0), cell.peers.get(("ompi", True), 0)]
         lines.append(f"{cell.layout:<34}{size_text(cell.bytes):>8}"
@@ -138,6 +138,41 @@ def losses(cells, most=30):
     return rows
 
 
+def aims_section(document, cells, most=20):
+    """Rows of Markdown: how much of it reaches each aim, and the worst of what does not."""
+    cores = int(dict(document["machine"]).get("cores used", 2))
+    found = aims.results(cells, cores)
+    rows = ["| aim | wanted | of | reach it | within 0.75 of the floor instead | neither |",
+            "|---|---:|---:|---:|---:|---:|"]
+    for aim, judged in found:
+        reached = sum(one.reached for one in judged)
+        near = sum(not one.reached and one.near >= 1 for one in judged)
+        rows.append(f"| {aim.text} | {aim.wanted:.2f} | {len(judged)} | {reached} | {near} "
+                    f"| {len(judged) - reached - near} |")
+    missed = aims.misses(found)
+    if not missed:
+        return rows
+    rows += ["", f"What reaches neither" + (f", the farthest {most} of {len(missed)}:"
+                                            if len(missed) > most else ":"), "",
+             "| aim | ranks | layout | memory | collective | bytes | ours us | floor us | of it "
+             "| value | wanted | floor's way |", "|---|---:|---|---|---|---:|---:|---:|---:|---:|---:|---|"]
+    for aim, one in missed[:most]:
+        rows.append(f"| {aim.text} | {place_text(aim, one.cells)} | {one.floor:.2f} "
+                    f"| {one.value:.2f} | {aim.wanted:.2f} "
+                    f"| {one.cells[0].way if not aim.grouped else ''} |")
+    return rows
+
+
+def place_text(aim, cells):
+    """Ranks, layout, memory, collective, bytes, our time and the floor's of a miss, as columns."""
+    first = cells[0]
+    if not aim.grouped:
+        return (f"{first.ranks} | `{first.layout}` | {first.memory} | {first.collective} "
+                f"| {size_text(first.bytes)} | {us_text(first.ours)} | {us_text(first.floor)}")
+    collective = first.collective if "collective" in aim.grouped else ""
+    return f"{first.ranks} | | {first.memory} | {collective} | {len(cells)} sizes | |"
+
+
 def section(document, cells, pictures):
     """The generated section of the document, without its markers."""
     more_settings = ("" if "--defaults-only" in document["options"]["command"]
@@ -148,13 +183,15 @@ def section(document, cells, pictures):
              "A ratio is the best peer's time over ours, the median of the rounds "
              f"({document['options']['rounds']}); the best peer is the fastest of Open MPI "
              "and MPICH, each with its datatypes and packing by hand into buffers allocated "
-             f"beforehand, with its defaults{more_settings}. The floor is the best copy of the bytes that must move "
-             f"(`sglperf-floor`); a cache line takes {document['line_transfer_ns']:.0f} ns to "
-             "the other core.", ""]
+             f"beforehand, with its defaults{more_settings}. The floor is the best way to move the "
+             "bytes in their layout and kind of memory (`sglperf-floor`), the fastest of the "
+             f"rounds; a cache line takes {document['line_transfer_ns']:.0f} ns to the other core.",
+             ""]
     lines += [f"- {name}: {text}" for name, text in document["machine"]]
     lines += [f"- binding of {name}: {text}" for name, text in
               document["options"]["binding"].items()]
-    lines += ["", *summary(cells), "", *by_collective(cells), "", *losses(cells), ""]
+    lines += ["", *summary(cells), "", *by_collective(cells), "", *losses(cells), "",
+              *aims_section(document, cells), ""]
     if document["notes"]:
         lines += ["Not measured or not counted:", ""]
         lines += [f"- {note}" for note in document["notes"]] + [""]

@@ -108,17 +108,27 @@ class Runner:
                 for library in order for name, packed in self.variants(job, library)}
 
     def floor(self, job):
-        """{bytes: (us, copy)} and the cost of a cache line's way to another core."""
+        """{bytes: (us, way, bytes of a run)}, and the cost of a cache line's way to another
+        core."""
         program = os.path.join(self.build, "bin", "sglperf-floor")
         status, output, errors = launch.run(
-            [program, job.collective, "--ranks", str(job.ranks), "--bytes", job.bytes, "--json"],
-            JOB_TIMEOUT_S)
+            [program, job.collective, "--ranks", str(job.ranks), "--layout", job.layout,
+             "--bytes", job.bytes, "--memory", job.memory, "--json"], JOB_TIMEOUT_S)
         if status != 0:
-            self.note(f"no floor of {job.collective}: {errors.strip()[:120]}")
+            reason = "no end in time" if status is None else errors.strip()[:120]
+            self.note(f"no floor of {job.collective}, {job.layout}, {job.memory}: {reason}")
             return {}, 0
         document = json.loads(output)
-        return ({row["bytes"]: (row["median_us"], row["copy"]) for row in document["rows"]},
-                document["line_transfer_ns"])
+        return ({row["bytes"]: (row["median_us"], way_text(row), row["run_bytes"])
+                 for row in document["rows"]}, document["line_transfer_ns"])
+
+
+def way_text(row):
+    """How a row of sglperf-floor got its time."""
+    if row["latency_us"] == row["median_us"]:
+        lines = row["transfers"]
+        return f"{lines} cache line{'' if lines == 1 else 's'}"
+    return row["way"] + (f", parts of {row['chunk'] >> 10} KiB" if row["chunk"] else "")
 
 
 def build_programs(source, build):

@@ -1,249 +1,177 @@
 // sglperf-floor: the time that memory alone asks for a collective.
 //
-// The bytes that all ranks together must move, copied by one thread a core (at most one a
-// rank) with the best of several copies, measured here and now. Also the cost of handing
-// one cache line to another core, of which small operations are made.
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <cstring>
-#include <functional>
-#include <memory>
-#include <thread>
-#include <vector>
-
-#include <sched.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
+// The bytes that the ranks must move, laid out as they are, by the best of several ways that
+// their kind of memory leaves, one process a core, measured here and now. Also the cost of
+// handing cache lines to another core, of which small operations are made.
+#include "floor/lines.hpp"
+#include "floor/race.hpp"
+#include "floor/ways.hpp"
+#include "sglperf/rows.hpp"
 #include "sglperf/size_range.hpp"
 #include "sglperf/traffic.hpp"
 #include "support/command_line.hpp"
 
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace {
 
-constexpr int64_t kLine = 64;
-constexpr int kSamples = 30;
+// Below, the slots' flags would cost more than the copies: what must be handed over is counted
+// in cache lines instead, and the bytes are copied without.
+constexpr int64_t kLeastStaged = 4096;
 
-double now_us() {
-  return std::chrono::duration<double, std::micro>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// ---- The copies. Sizes are whole cache lines and addresses are aligned to them. ----
-
-using Copy = void (*)(void* to, const void* from, size_t bytes);
-
-void plain_copy(void* to, const void* from, size_t bytes) {
-  std::memcpy(to, from, bytes);
-}
-
-#if defined(__x86_64__)
-void string_copy(void* to, const void* from, size_t bytes) {
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-}
-
-void streaming_copy(void* to, const void* from, size_t bytes) {
-  auto* target = static_cast<__m128i*>(to);
-  auto* source = static_cast<const __m128i*>(from);
-  for (size_t i = 0; i < bytes / sizeof(__m128i); ++i)
-    _mm_stream_si128(target + i, _mm_load_si128(source + i));
-  _mm_sfence();
-}
-#endif
-
-struct NamedCopy {
-  const char* name;
-  Copy copy;
-};
-constexpr NamedCopy kCopies[] = {
-    {"memcpy", plain_copy},
-#if defined(__x86_64__)
-    {"rep movsb", string_copy},
-    {"streaming stores", streaming_copy},
-#endif
+struct Options {
+  std::string collective, bytes = "8:1M", layout = "contig", memory = "malloc";
+  int ranks = 2;
+  bool json = false, explain = false;
 };
 
-// ---- Threads on the cores that this process may use. ----
+// All that has to be made before the processes start.
+struct Setting {
+  std::vector<perf::Shape> shapes;
+  std::byte *seen = nullptr, *own = nullptr;  // buffers of all ranks
+  std::byte* lines = nullptr;
+  std::shared_ptr<perf::Slots> slots;
+};
 
-std::vector<int> allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
-  return cpus;
+bool is_private(const Options& options, const perf::Shape& shape) {
+  return options.memory == "malloc" && options.collective != "barrier" &&
+         shape.payload * 4 >= kLeastStaged;
 }
 
-void bind_to(int cpu) {
-  cpu_set_t only;
-  CPU_ZERO(&only);
-  CPU_SET(cpu, &only);
-  if (sched_setaffinity(0, sizeof only, &only) != 0)
-    std::perror("sglperf-floor: sched_setaffinity");
-}
-
-class Barrier {
- public:
-  explicit Barrier(int threads) : threads_(threads) {}
-  void wait() {
-    int round = round_.load();
-    if (arrived_.fetch_add(1) + 1 == threads_) {
-      arrived_.store(0);
-      round_.fetch_add(1);
-      return;
-    }
-    for (int spins = 0; round_.load() == round; ++spins)
-      if (spins > 10'000) std::this_thread::yield();
+Setting prepare(const Options& options, int workers) {
+  Setting setting;
+  std::vector<int64_t> sizes = perf::parse_size_range(options.bytes);
+  if (perf::has_fixed_size(options.layout) || options.collective == "barrier") sizes.resize(1);
+  int64_t most = 0;
+  for (int64_t size : sizes) {
+    setting.shapes.push_back(perf::parse_layout(options.layout, size));
+    const perf::Shape& shape = setting.shapes.back();
+    most = std::max(most, perf::Field::bytes_of(options.collective, options.ranks, shape,
+                                                perf::most_calls(shape, options.ranks)));
   }
-
- private:
-  int threads_;
-  std::atomic<int> arrived_{0}, round_{0};
-};
-
-void on_cores(const std::vector<int>& cpus, const std::function<void(int thread)>& body) {
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < cpus.size(); ++i)
-    threads.emplace_back([&, i] {
-      bind_to(cpus[i]);
-      body(static_cast<int>(i));
-    });
-  for (std::thread& thread : threads) thread.join();
+  const int64_t there = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  if (most > there / 2)
+    throw std::invalid_argument("--bytes " + options.bytes + ": the buffers of " +
+                                std::to_string(options.ranks) + " ranks take " +
+                                std::to_string(most >> 20) +
+                                " MiB, more than half of this "
+                                "machine's memory; take fewer ranks or bytes");
+  setting.seen = perf::reserve_shared(most);
+  setting.own = perf::reserve_private(most);
+  setting.lines = perf::line_memory();
+  setting.slots = perf::slot_memory(workers);
+  return setting;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-struct FreeMemory {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using Lines = std::unique_ptr<void, FreeMemory>;
-
-Lines allocate_lines(int64_t bytes) {
-  Lines made(std::aligned_alloc(kLine, static_cast<size_t>(bytes)));
-  if (!made) throw std::bad_alloc();
-  std::memset(made.get(), 1, static_cast<size_t>(bytes));
-  return made;
-}
-
-// The median time in which each thread copies `share` bytes, the slowest of each sample.
-double copy_us(Copy copy, const std::vector<int>& cpus, int64_t share) {
-  constexpr int kRotated = 2;  // as sglperf has at least
-  constexpr double kSampleUs = 100, kGuessBytesPerUs = 10'000;
-  auto calls = static_cast<int>(std::clamp(
-      kSampleUs * kGuessBytesPerUs / static_cast<double>(share), double{kRotated}, 2000.0));
-  std::vector<std::vector<double>> times(cpus.size());
-  Barrier barrier(static_cast<int>(cpus.size()));
-  on_cores(cpus, [&](int thread) {
-    Lines from[kRotated], to[kRotated];
-    for (int i = 0; i < kRotated; ++i) {
-      from[i] = allocate_lines(share);
-      to[i] = allocate_lines(share);
-    }
-    for (int sample = -2; sample < kSamples; ++sample) {  // two to warm up
-      barrier.wait();
-      double start = now_us();
-      for (int call = 0; call < calls; ++call)
-        copy(to[call % kRotated].get(), from[call % kRotated].get(), static_cast<size_t>(share));
-      if (sample >= 0) times[static_cast<size_t>(thread)].push_back((now_us() - start) / calls);
-    }
-  });
-  std::vector<double> slowest = times[0];
-  for (const auto& of_thread : times)
-    for (size_t i = 0; i < slowest.size(); ++i) slowest[i] = std::max(slowest[i], of_thread[i]);
-  return median(slowest);
-}
-
-// One way of a cache line between two cores, in nanoseconds; 0 on one core.
-double line_transfer_ns(std::vector<int> cpus) {
-  if (cpus.size() < 2) return 0;
-  cpus.resize(2);
-  constexpr int kTurns = 2000;
-  alignas(kLine) static std::atomic<int> turn;
-  turn = 0;
-  std::vector<double> times;
-  on_cores(cpus, [&](int thread) {
-    for (int sample = 0; sample < kSamples; ++sample) {
-      double start = now_us();
-      for (int i = 0; i < kTurns; ++i) {
-        int mine = (sample * kTurns + i) * 2 + thread;
-        for (int spins = 0; turn.load(std::memory_order_acquire) != mine; ++spins)
-          if (spins > 10'000) std::this_thread::yield();
-        turn.store(mine + 1, std::memory_order_release);
-      }
-      if (thread == 0) times.push_back((now_us() - start) * 1e3 / (2.0 * kTurns));
-    }
-  });
-  return median(times);
-}
-
-nlohmann::json floor_of(const std::string& collective, int ranks, int64_t bytes,
-                        const std::vector<int>& cpus) {
-  double all = perf::copied_blocks(collective, ranks) * static_cast<double>(bytes);
-  double share = all / static_cast<double>(cpus.size());
-  // Below a line a thread copies one: memory does not move less.
-  auto whole = std::max<int64_t>(1, static_cast<int64_t>(share + kLine - 1) / kLine) * kLine;
-  nlohmann::json row{{"bytes", bytes}, {"copied_bytes", all}, {"median_us", 0}, {"copy", "none"}};
-  if (all == 0) return row;
-  double best = 0;
-  for (const NamedCopy& named : kCopies) {
-    double us = copy_us(named.copy, cpus, whole);
-    if (best != 0 && us >= best) continue;
-    row["median_us"] = best = us;
-    row["copy"] = named.name;
+nlohmann::json floor_of(perf::Worker& worker, const Options& options, const Setting& setting,
+                        const perf::Shape& shape, const perf::LineCosts& costs) {
+  const int64_t bytes = options.collective == "barrier" ? 0 : shape.payload * 4;
+  const perf::LinesNeeded needed = perf::lines_needed(options.collective, options.ranks);
+  const bool own = is_private(options, shape);
+  nlohmann::json row{{"bytes", bytes},
+                     {"copied_bytes", perf::copied_blocks(options.collective, options.ranks) *
+                                          static_cast<double>(bytes)},
+                     {"run_bytes", bytes / perf::runs_of(shape).count},
+                     {"transfers", needed.transfers()},
+                     {"latency_us", needed.us(costs)}};
+  perf::Field field(own ? setting.own : setting.seen, options.collective, options.ranks, shape,
+                    perf::most_calls(shape, options.ranks));
+  perf::Scene scene{worker, field, perf::flow_of(options.collective, options.ranks),
+                    perf::runs_of(shape)};
+  std::vector<perf::Way> ways;
+  if (own) {
+    ways = perf::kernel_ways(scene);
+    for (perf::Way& way : perf::staged_ways(scene, setting.slots)) ways.push_back(std::move(way));
+  } else {
+    ways = perf::direct_ways(scene);
   }
+  const perf::Best best = perf::race(worker, field, ways);
+  const perf::Way& way = ways[best.way];
+  row["copy_us"] = best.us;
+  row["median_us"] = bytes < kLeastStaged ? std::max(best.us, needed.us(costs)) : best.us;
+  row["way"] = way.name + ", " + perf::name_of(way.kind);
+  row["chunk"] = way.chunk;
+  row["verified"] = best.verified;
+  for (size_t i = 0; i < ways.size() && options.explain; ++i)
+    row["ways"].push_back({{"way", ways[i].name + ", " + perf::name_of(ways[i].kind)},
+                           {"chunk", ways[i].chunk},
+                           {"us", best.first_us[i]}});
   return row;
+}
+
+void print(const Options& options, const nlohmann::json& document) {
+  if (options.json) {
+    std::printf("%s\n", document.dump(2).c_str());
+    return;
+  }
+  std::printf("# floor of %s, %d ranks, %d processes, layout %s, memory %s\n",
+              options.collective.c_str(), options.ranks, document["processes"].get<int>(),
+              options.layout.c_str(), options.memory.c_str());
+  std::printf("# a cache line takes %.0f ns to another core, one of a row %.0f ns\n",
+              document["line_transfer_ns"].get<double>(),
+              document["line_streamed_ns"].get<double>());
+  std::printf("%12s %14s %12s %10s %10s %10s  %s\n", "bytes", "copied bytes", "median us",
+              "copy us", "lines us", "chunk", "way");
+  for (const auto& row : document["rows"]) {
+    std::printf("%12lld %14.0f %12.3f %10.3f %10.3f %10lld  %s%s\n", row["bytes"].get<long long>(),
+                row["copied_bytes"].get<double>(), row["median_us"].get<double>(),
+                row["copy_us"].get<double>(), row["latency_us"].get<double>(),
+                row["chunk"].get<long long>(), row["way"].get<std::string>().c_str(),
+                row["verified"].get<bool>() ? "" : " WRONG");
+    for (const auto& way : row.value("ways", nlohmann::json::array()))
+      std::printf("#%26s %12.3f %21s %10lld  %s\n", "", way["us"].get<double>(), "",
+                  way["chunk"].get<long long>(), way["way"].get<std::string>().c_str());
+  }
+}
+
+void run(perf::Worker& worker, const Options& options, const Setting& setting) {
+  const perf::LineCosts costs = perf::measure_lines(worker, setting.lines);
+  nlohmann::json document{{"collective", options.collective},   {"ranks", options.ranks},
+                          {"layout", options.layout},           {"memory", options.memory},
+                          {"processes", worker.count()},        {"line_transfer_ns", costs.one_way},
+                          {"line_streamed_ns", costs.streamed}, {"rows", nlohmann::json::array()}};
+  bool right = true;
+  for (const perf::Shape& shape : setting.shapes) {
+    document["rows"].push_back(floor_of(worker, options, setting, shape, costs));
+    right &= document["rows"].back()["verified"].get<bool>();
+  }
+  if (worker.index() == 0) print(options, document);
+  worker.barrier();  // printed before a process ends with its status
+  if (!right) throw std::runtime_error("some results were wrong");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Times copies of the bytes that a collective must move, on the cores of this process.\n"
+      "Times the best ways to move the bytes of a collective, on the cores of this process.\n"
       "Start it alone, not under a launcher.");
-  std::string collective, bytes = "8:1M";
-  int ranks = 2;
-  bool json = false;
-  app.add_option("collective", collective, "whose bytes")
+  Options options;
+  app.add_option("collective", options.collective, "whose bytes")
       ->required()
       ->check(CLI::IsMember(perf::collective_names()));
-  app.add_option("--ranks", ranks, "ranks of the collective (default 2)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--bytes", bytes, "FROM:TO payload bytes of a rank's block (default 8:1M)");
-  app.add_flag("--json", json, "print JSON");
+  app.add_option("--ranks", options.ranks, "ranks of the collective (default 2)")
+      ->check(CLI::Range(2, 256));
+  app.add_option("--bytes", options.bytes,
+                 "FROM:TO[:FACTOR] payload bytes of a rank's block (default 8:1M)");
+  app.add_option("--layout", options.layout, "of a block, in sglperf's grammar (default contig)");
+  app.add_option("--memory", options.memory,
+                 "malloc: each rank's own, or alloc: seen by all (default malloc)")
+      ->check(CLI::IsMember({"malloc", "alloc"}));
+  app.add_flag("--explain", options.explain, "tell the time of each way, of a few samples");
+  app.add_flag("--json", options.json, "print JSON");
   if (auto status = sgl::parse_command_line(&app, "sglperf-floor", argc, argv)) return *status;
   try {
-    std::vector<int> cpus = allowed_cpus();
+    std::vector<int> cpus = perf::allowed_cpus();
     if (cpus.empty()) throw std::runtime_error("this process may run on no processor");
-    cpus.resize(std::min(cpus.size(), static_cast<size_t>(ranks)));
-    nlohmann::json document{{"collective", collective},
-                            {"ranks", ranks},
-                            {"threads", cpus.size()},
-                            {"line_transfer_ns", line_transfer_ns(allowed_cpus())},
-                            {"rows", nlohmann::json::array()}};
-    for (int64_t size : perf::parse_size_range(bytes))
-      document["rows"].push_back(floor_of(collective, ranks, size, cpus));
-    if (json) {
-      std::printf("%s\n", document.dump(2).c_str());
-      return 0;
-    }
-    std::printf("# floor of %s, %d ranks, %zu threads; a cache line takes %.0f ns\n",
-                collective.c_str(), ranks, cpus.size(), document["line_transfer_ns"].get<double>());
-    std::printf("%12s %14s %12s  %s\n", "bytes", "copied bytes", "median us", "copy");
-    for (const auto& row : document["rows"])
-      std::printf("%12lld %14.0f %12.3f  %s\n", row["bytes"].get<long long>(),
-                  row["copied_bytes"].get<double>(), row["median_us"].get<double>(),
-                  row["copy"].get<std::string>().c_str());
-    return 0;
+    cpus.resize(std::min(cpus.size(), static_cast<size_t>(options.ranks)));
+    const Setting setting = prepare(options, static_cast<int>(cpus.size()));
+    return perf::run_workers(cpus, [&](perf::Worker& worker) { run(worker, options, setting); });
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "sglperf-floor: %s\n", sgl::reason_of(failure));
     return 2;

@@ -1,6 +1,7 @@
 #include "sglperf/measure.hpp"
 
 #include "sglperf/pattern.hpp"
+#include "sglperf/rows.hpp"
 #include "sglperf/traffic.hpp"
 
 #include <algorithm>
@@ -42,9 +43,11 @@ class Loop {
     constexpr int kWarmUps = 3;
     double call_us = 0;
     for (int call = 0; call < kWarmUps; ++call) call_us = time_one_call();
-    add_buffers(calls_a_sample(call_us) - static_cast<int>(buffers_.size()));
+    add_buffers(calls_a_sample(shape_, pattern_.size, call_us) - static_cast<int>(buffers_.size()));
     for (int row = 0; row < kWarmUps; ++row) call_us = sample();
-    int samples = options_.samples > 0 ? options_.samples : samples_for(slowest(call_us));
+    int samples = options_.samples > 0
+                      ? options_.samples
+                      : samples_for(slowest(call_us), static_cast<int>(buffers_.size()));
 
     bool right = true;
     std::vector<double> mine;
@@ -84,22 +87,6 @@ class Loop {
     double start = now_us();
     backend_.run(buffers_[0].send, buffers_[0].recv);
     return slowest(now_us() - start);
-  }
-
-  // The same on all ranks, at least two, so that buffers rotate.
-  int calls_a_sample(double call_us) const {
-    constexpr double kSampleUs = 100;
-    constexpr int64_t kMostBytes = 64 << 20;  // of all the buffers of a rank
-    int64_t bytes_a_call = shape_.extent * 4 * (pattern_.size + 1);
-    int64_t room = std::min<int64_t>(256, kMostBytes / bytes_a_call);
-    auto wanted = static_cast<int64_t>(kSampleUs / std::max(call_us, 0.05));
-    return static_cast<int>(std::max<int64_t>(2, std::min(room, wanted)));
-  }
-
-  int samples_for(double call_us) const {
-    constexpr double kAllUs = 30'000;
-    double fitting = kAllUs / (call_us * static_cast<double>(buffers_.size()));
-    return static_cast<int>(std::clamp(fitting, static_cast<double>(kLeastSamples), 300.0));
   }
 
   // Microseconds a call.

@@ -3,13 +3,12 @@
 #pragma once
 
 #include "sglperf/backend.hpp"
+#include "sglperf/rows.hpp"
 
 #include <cstdint>
 #include <string>
 
 namespace perf {
-
-inline constexpr int kLeastSamples = 30;
 
 struct MeasureOptions {
   std::string collective;
