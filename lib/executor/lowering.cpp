@@ -31,7 +31,8 @@ int64_t push_below(const TransportLimits& limits, Flow flow) {
 
 const char* path_name(Path path) {
   static constexpr const char* kNames[kPathCount] = {
-      "eager", "push", "map", "map-both", "store", "read-lists", "read", "write", "send"};
+      "eager",      "push", "map",   "map-both",    "store",
+      "read-lists", "read", "write", "write-lists", "send"};
   return kNames[static_cast<int>(path)];
 }
 
@@ -96,6 +97,13 @@ int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int6
   if (flow == Flow::to_root) return bytes;
   // The root's time is for all others.
   return flow == Flow::from_root && source_mapped ? bytes / ranks / kLine * kLine : 0;
+}
+
+bool fit_to_write(const TransportLimits& limits, Flow flow, const Layout& layout, int64_t bytes) {
+  const bool long_runs =
+      layout.contiguous() || layout.size() / layout.run_count() >= limits.write_min_run_bytes;
+  return flow == Flow::to_root && limits.writes_lists && bytes >= limits.store_from_bytes &&
+         long_runs;
 }
 
 bool would_ask_push(const TransportLimits& limits, Flow flow, const View& source) {

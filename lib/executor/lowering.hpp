@@ -13,17 +13,18 @@
 namespace sgl {
 
 enum class Path : uint8_t {
-  eager,       // inside the first message
-  push,        // offered, then asked for as fragments
-  map,         // the receiver reads the sender's memory by load instructions
-  map_both,    // and the sender stores a part into the receiver's
-  store,       // the sender stores all of it into the receiver's memory
-  read_lists,  // the receiver reads, with lists on both sides
-  read,        // the receiver reads one range of the sender into its list
-  write,       // the sender writes its list into one range of the receiver
-  send,        // the sender's list goes into a list that the receiver has posted
+  eager,        // inside the first message
+  push,         // offered, then asked for as fragments
+  map,          // the receiver reads the sender's memory by load instructions
+  map_both,     // and the sender stores a part into the receiver's
+  store,        // the sender stores all of it into the receiver's memory
+  read_lists,   // the receiver reads, with lists on both sides
+  read,         // the receiver reads one range of the sender into its list
+  write,        // the sender writes its list into one range of the receiver
+  write_lists,  // the sender writes, with lists on both sides
+  send,         // the sender's list goes into a list that the receiver has posted
 };
-inline constexpr int kPathCount = 9;
+inline constexpr int kPathCount = 10;
 const char* path_name(Path path);
 
 // Whether the payload is sent before the peer has asked for it, in one message or several.
@@ -57,6 +58,10 @@ Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, cons
 // both can map, so that two processors copy; source_mapped: so can they the sender's.
 int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int64_t bytes,
                        bool source_mapped);
+
+// Whether an end of a gather would have the sender write to private memory: the root asks for
+// it whose own layout is fit for that, and the sender declines whose own is not.
+bool fit_to_write(const TransportLimits& limits, Flow flow, const Layout& layout, int64_t bytes);
 
 // Whether a receiver that cannot map `source` would answer its offer by asking for messages, as
 // far as the sender knows: if the layouts are alike.

@@ -270,6 +270,8 @@ class Operation {
   void take_declined(int edge);
   void take_place(int edge, std::span<const std::byte> payload);
   bool store(int edge);
+  bool store_mapped(int edge);
+  bool write_lists(int edge);
 
   // two_sided.cpp
   void compile_lists(int edge);

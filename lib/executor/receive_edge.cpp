@@ -202,8 +202,11 @@ void Operation::compile(int edge, Path path) {
 Post Operation::post_next(int edge, const View& local, int place) {
   EdgeState& state = edges_[edge];
   ++state.in_flight;  // before posting: the completion may come at once
-  Post posted = transport(edge).post(world_peer(edge), state.next->batch, local, state.offer.memory,
-                                     OperationTable::token(*this, edge, place));
+  const bool writes_lists = state.phase == EdgePhase::writing && state.path == Path::write_lists;
+  const auto post = writes_lists ? &Transport::post_to : &Transport::post;
+  Post posted =
+      (transport(edge).*post)(world_peer(edge), state.next->batch, local, state.offer.memory,
+                              OperationTable::token(*this, edge, place));
   if (posted == Post::done) {
     engine_.counters().bytes_direct +=
         static_cast<uint64_t>(state.next->batch.bytes - state.next->packed_bytes);

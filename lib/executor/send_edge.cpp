@@ -49,7 +49,7 @@ bool Operation::send_first(int edge) {
   }
   // But for a place to store to, no answer can have come yet.
   edges_[edge].phase = EdgePhase::awaiting_answer;
-  return !(edges_[edge].invited && store(edge)) || notify(edge);
+  return !(edges_[edge].invited && store(edge)) || advance_edge(edge);
 }
 
 // Whether the peer could do with one copy of what the edge sends.

@@ -1,6 +1,6 @@
-// Edges whose sender stores into memory of the receiver that it can map: all of the bytes, or
-// their end while the receiver loads the rest. For collectives with a root, where else one
-// of the two processors would wait for the other.
+// Edges whose sender copies into the receiver's memory: it stores to what it can map, all of the
+// bytes or their end while the receiver loads the rest, or writes by the kernel. For collectives
+// with a root, where else one of the two processors would wait for the other.
 #include "executor/engine.hpp"
 #include "executor/operation.hpp"
 
@@ -19,9 +19,13 @@ int64_t Operation::stored_bytes(int edge, bool source_mapped) const {
 bool Operation::can_ask_to_store(int edge, bool source_mapped) {
   EdgeState& state = edges_[edge];
   if (state.declined || plan_->edges[edge].operand >= 0) return false;
-  if (stored_bytes(edge, source_mapped) == 0) return false;
-  return expose(edge, view(plan_->edges[edge].slice), true).ok() &&
-         transport(edge).mappable(state.memory);
+  const int64_t stored = stored_bytes(edge, source_mapped);
+  if (stored == 0) return false;
+  const View target = view(plan_->edges[edge].slice);
+  if (!expose(edge, target, true).ok()) return false;
+  return transport(edge).mappable(state.memory) ||
+         (stored == target.length &&
+          fit_to_write(transport(edge).limits(), flow_, *target.layout, target.length));
 }
 
 // Before an offer has come: the sender stores while this rank does what else it has to do.
@@ -89,23 +93,35 @@ bool Operation::store(int edge) {
                           planned.peer, state.offer.length, planned.slice.length));
     return true;
   }
-  const View source = view(planned.slice);
-  std::byte* base =
-      remote_layout_known(edge)
-          ? transport(edge).map(world_peer(edge), state.offer.memory, state.remote_layout.true_lb(),
-                                state.remote_layout.true_ub())
-          : nullptr;
-  if (!base) {
-    send_in_order(edge, MessageKind::declined, nullptr, 0);
-    return false;
-  }
+  if (remote_layout_known(edge) && (store_mapped(edge) || write_lists(edge))) return true;
+  send_in_order(edge, MessageKind::declined, nullptr, 0);
+  return false;
+}
+
+bool Operation::store_mapped(int edge) {
+  EdgeState& state = edges_[edge];
+  const View source = view(plan_->edges[edge].slice);
   View target = remote_view(edge);
-  target.base = base;
+  target.base = transport(edge).map(world_peer(edge), state.offer.memory,
+                                    state.remote_layout.true_lb(), state.remote_layout.true_ub());
+  if (!target.base) return false;
   const int64_t bytes = stored_bytes(edge, true);
   copy_to(target.part(source.length - bytes, bytes), source.part(source.length - bytes, bytes));
   engine_.counters().bytes_direct += static_cast<uint64_t>(bytes);
   state.path = bytes < source.length ? Path::map_both : Path::store;
   state.phase = EdgePhase::notifying;
+  return true;
+}
+
+bool Operation::write_lists(int edge) {
+  EdgeState& state = edges_[edge];
+  const View source = view(plan_->edges[edge].slice);
+  const Transport& way = transport(edge);
+  if (!fit_to_write(way.limits(), flow_, *source.layout, source.length)) return false;
+  if (!way.reachable(state.offer.memory)) return false;
+  state.path = Path::write_lists;
+  state.phase = EdgePhase::writing;
+  compile(edge, Path::write_lists);
   return true;
 }
 

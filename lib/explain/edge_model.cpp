@@ -23,6 +23,7 @@ int half_trips_of(Path path) {
     case Path::map:         // offer
     case Path::read_lists:  // offer
     case Path::store:       // the end of it
+    case Path::write_lists:
       return 1;
     case Path::map_both:  // offer, answer, the end of it
     case Path::push:      // offer, answer, first fragment
@@ -38,8 +39,13 @@ bool is_mapped(Path path) {
   return path == Path::map || path == Path::map_both || path == Path::store;
 }
 
+// By batches that the sender posts.
+bool writes(Path path) {
+  return path == Path::write || path == Path::write_lists;
+}
+
 bool posts_here(const Transfer& transfer) {
-  return transfer.path == Path::send || transfer.sends == (transfer.path == Path::write);
+  return transfer.path == Path::send || transfer.sends == writes(transfer.path);
 }
 
 double runs_in(const View& view) {
@@ -127,6 +133,8 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
   transfer.sends = sends;
   transfer.bytes = mine.view.length;
   transfer.path = choose_path(source, target);
+  transfer.is_declined = transfer.path != Path::eager && transfer.path != Path::write_lists &&
+                         asks_to_write(source, target);
   transfer.is_unasked = transfer.path == Path::push && goes_unasked(source);
   transfer.half_trips = transfer.is_unasked ? 1 : half_trips_of(transfer.path);
   int64_t packed = 0;
@@ -137,6 +145,7 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
       packed = count_pieces(source.view, target, &transfer);
       break;
     case Path::write:
+    case Path::write_lists:
       packed = count_requests(source.view, target.view, &transfer);
       break;
     case Path::send:
@@ -172,6 +181,8 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
                       can_announce(*target.view.layout);
   const int ranks = query_.problem.size;
   if (stores && bytes_to_store(limits, flow_, ranks, bytes, false) > 0) return Path::store;
+  if (asks_to_write(source, target) && fit_to_write(limits, flow_, *source.view.layout, bytes))
+    return Path::write_lists;
   const bool mappable = limits.can_map && source.shared;
   const bool reachable = limits.registers_memory || limits.two_sided_lists || mappable;
   const Layout& layout = *source.view.layout;
@@ -181,6 +192,14 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
     return Path::map_both;
   if (mappable) return Path::map;
   return bulk_path(limits, flow_, target.view, source.view, reachable);
+}
+
+// As the root of a gather decides it, which knows its own layout only.
+bool EdgeModel::asks_to_write(const EdgeEnd& source, const EdgeEnd& target) {
+  const int64_t bytes = source.view.length;
+  return !target.shared && !goes_at_once(query_.limits, query_.eager_bytes, bytes) &&
+         fit_to_write(query_.limits, flow_, *target.view.layout, bytes) &&
+         can_announce(*target.view.layout);
 }
 
 // As the sender decides it, which knows its own layout only.
@@ -204,14 +223,16 @@ void EdgeModel::count_messages(Transfer* transfer) const {
     const bool answers = transfer->path != Path::eager && !transfer->is_unasked;
     messages = answers ? 1 : 0;                                               // to the offer
     if (transfer->path == Path::send) messages += transfer->traffic.batches;  // grants
-    if (transfer->path == Path::map_both) messages += 1;                      // "fetched"
+    if (transfer->is_declined) messages += 1;
+    if (transfer->path == Path::map_both) messages += 1;  // "fetched"
     return;
   }
   messages = 1;
   if (transfer->path == Path::push) messages += (transfer->bytes + most - 1) / most;
-  const bool writes = transfer->path == Path::write || transfer->path == Path::map_both ||
-                      transfer->path == Path::store;
-  if (writes) messages += 1;  // "written"
+  const bool tells =
+      writes(transfer->path) || transfer->path == Path::map_both || transfer->path == Path::store;
+  if (tells) messages += 1;  // "written"
+  if (transfer->is_declined) messages += 1;
 }
 
 // Each message is a request of its own, and so is the receive posted again for one that came.
@@ -281,8 +302,7 @@ void EdgeModel::count_bytes(int64_t packed, bool packs_here, Transfer* transfer)
     return;
   }
   if (packs_here) traffic.bytes_packed = packed;
-  if (transfer->sends == (transfer->path == Path::write))
-    traffic.bytes_direct = transfer->bytes - packed;
+  if (transfer->sends == writes(transfer->path)) traffic.bytes_direct = transfer->bytes - packed;
 }
 
 int64_t EdgeModel::count_requests(const View& local, const View& remote, Transfer* transfer) const {

@@ -28,7 +28,8 @@ struct Transfer {
   bool sends = false;
   bool signal = false;
   Path path = Path::eager;
-  bool is_unasked = false;  // pushed without an answer to the offer
+  bool is_unasked = false;   // pushed without an answer to the offer
+  bool is_declined = false;  // the receiver has asked for another way before
   int64_t bytes = 0;
   Traffic traffic;
   int least_sges = 0, most_sges = 0;  // of the local lists of the work requests, if this end posts
@@ -74,6 +75,7 @@ class EdgeModel {
   static Phase phase_of(const View& view);
   Transfer compile(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs);
   Path choose_path(const EdgeEnd& source, const EdgeEnd& target);
+  bool asks_to_write(const EdgeEnd& source, const EdgeEnd& target);
   bool goes_unasked(const EdgeEnd& source) const;
   bool can_announce(const Layout& layout);
   void count_messages(Transfer* transfer) const;

@@ -56,6 +56,7 @@ struct TransportLimits {
   bool can_write = false;         // post() with write_gather
   bool two_sided_lists = false;   // post() reads with lists on both sides (process_vm_readv):
                                   // TransferShape::send_receive, the local list is filled
+  bool writes_lists = false;      // post_to(), the same in the other direction
   bool can_send = false;          // post_send() and post_receive()
   bool can_peek = false;          // peek() and take()
   bool registers_memory = false;  // what peers reach, and what a batch lists, is registered first
@@ -75,8 +76,10 @@ struct TransportLimits {
   int64_t push_apart_below_bytes = 0;
   // The same where the sender has nothing else to do, or the receiver reduces what has come.
   int64_t push_alone_below_bytes = 0;
-  // Where memory can be mapped, such a sender copies its part of transfers from here on.
+  // Where memory can be mapped, such a sender copies its part of transfers from here on; and
+  // where it can be written (writes_lists), of runs of so many bytes on average.
   int64_t store_from_bytes = INT64_MAX;
+  int64_t write_min_run_bytes = 0;
 };
 
 // Completion of a posted batch.
@@ -141,6 +144,13 @@ class Transport {
   // during progress()). `batch` and the view, but not its memory, may be reused on return.
   virtual Post post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
                     uint64_t token) = 0;
+  // From the local list to the remote one.
+  virtual Post post_to(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
+                       uint64_t token) {
+    static_cast<void>(peer), static_cast<void>(batch), static_cast<void>(local);
+    static_cast<void>(remote), static_cast<void>(token);
+    return Post::failed;
+  }
   // Two-sided bulk: the n-th WR of all post_receives from a peer takes the n-th of all of
   // its post_sends, of which both ends know the boundaries (only batch.local is used). Give
   // done or busy, or why the batch can not be posted. A send must follow its receive; one

@@ -1,10 +1,15 @@
 // A root and its peers that copy together: the sender stores into the receiver's memory.
 #include "api/integers.hpp"
+#include "transport/shm/syscall_filter.hpp"
 
+#include <cerrno>
+#include <fstream>
 #include <functional>
 #include <thread>
 
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace sgl::test {
 namespace {
@@ -64,6 +69,75 @@ TEST(Store, BothEndsOfABroadcastCopyAPart) {
   });
 }
 
+// Whether processes of one user may reach each other's memory without being asked.
+bool may_cross() {
+  std::ifstream scope("/proc/sys/kernel/yama/ptrace_scope");
+  int value = 0;
+  return !(scope >> value) || value == 0;
+}
+
+TEST(Store, TheSenderOfAGatherWritesToPrivateMemory) {
+  if (!have_two_processors()) GTEST_SKIP() << "ranks that share a processor do not write";
+  if (!may_cross()) GTEST_SKIP() << "kernel.yama.ptrace_scope forbids it";
+  on_world(2, [&](sglcoll_comm world) {
+    const int rank = rank_of(world);
+    Integers mine(world, false, kCount), all(world, false, 2 * kCount);
+    mine.fill(rank * 10);
+    const int64_t direct = direct_bytes(world, [&] {
+      ASSERT_OK(sglcoll_gather(mine.data(), kCount, SGLCOLL_INT, all.data(), kCount, SGLCOLL_INT, 0,
+                               world));
+    });
+    EXPECT_EQ(direct, rank == 1 ? kBytes : 0);
+    if (rank == 0) {
+      EXPECT_EQ(all.wrong_strided(10, kCount, kCount, 1), -1);
+    }
+  });
+}
+
+// The root asks for it as its own runs are long, and the sender declines.
+TEST(Store, ASourceWhoseRunsAreTooShortToWrite) {
+  on_world(2, [&](sglcoll_comm world) {
+    const int rank = rank_of(world);
+    sglcoll_type spread = nullptr;
+    ASSERT_OK(sglcoll_type_vector(kCount / 2, 1, 2, SGLCOLL_INT, &spread));
+    ASSERT_OK(sglcoll_type_commit(&spread));
+    Integers mine(world, false, kCount), all(world, false, 2 * kCount);
+    for (int turn = 0; turn < 4; ++turn) {
+      mine.fill(rank * 10 + turn, 2);
+      ASSERT_OK(sglcoll_gather(mine.data(), 1, spread, all.data(), kCount / 2, SGLCOLL_INT,
+                               turn % 2, world));
+      if (rank == turn % 2) {
+        EXPECT_EQ(all.wrong_strided(10 + turn, kCount / 2, kCount / 2, 1), -1);
+      }
+    }
+    ASSERT_OK(sglcoll_type_free(&spread));
+  });
+}
+
+// As reading and writing are two system calls.
+TEST(Store, AFilterThatForbidsWritingOnly) {
+  ProcessReport report = run_processes(
+      2,
+      [](int rank, const Allgather& allgather) {
+        if (rank == 1) {
+          ASSERT_TRUE(deny_system_call(SYS_process_vm_writev, EPERM));
+        }
+        run_in_world(rank, 2, allgather, [&](sglcoll_comm world) {
+          Integers mine(world, false, kCount), all(world, false, 2 * kCount);
+          for (int root = 0; root < 2; ++root) {
+            mine.fill(rank * 10 + root);
+            ASSERT_OK(sglcoll_gather(mine.data(), kCount, SGLCOLL_INT, all.data(), kCount,
+                                     SGLCOLL_INT, root, world));
+            if (rank == root) {
+              EXPECT_EQ(all.wrong_strided(10 + root, kCount, kCount, 1), -1);
+            }
+          }
+        });
+      },
+      std::chrono::seconds(60));
+  EXPECT_TRUE(report.all_passed()) << report.text();
+}
+
 // Whoever comes first, again and again, at both ends strided or at one.
 TEST(Store, WhoeverComesFirst) {
   on_world(2, [](sglcoll_comm world) {
@@ -82,7 +156,9 @@ TEST(Store, WhoeverComesFirst) {
                                strided ? spread : SGLCOLL_INT, turn % 2, world));
       const int64_t stride = strided ? 2 : 1;
       const int64_t second = strided ? kCount - 2 : kCount / 2;  // the type's extent
-      if (rank == turn % 2) EXPECT_EQ(all.wrong_strided(10 + turn, second, kCount / 2, stride), -1);
+      if (rank == turn % 2) {
+        EXPECT_EQ(all.wrong_strided(10 + turn, second, kCount / 2, stride), -1);
+      }
       if (rank != turn % 2) even.fill(-1, 2 * kCount);
       ASSERT_OK(sglcoll_bcast(even.data(), 1, spread, turn % 2, world));
       EXPECT_EQ(even.wrong_strided((turn % 2) * 10 + turn, 0, kCount / 2, 2), -1);
@@ -118,20 +194,30 @@ TEST(Store, ManyAtOnceAndStartedAgain) {
   });
 }
 
+rlim_t pages_in_use() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages;
+}
+
 // A sender without address space for the receiver's memory says so; nothing is lost.
 TEST(Store, ASenderThatCannotMapThePlace) {
   on_world(2, [](sglcoll_comm world) {
     const int rank = rank_of(world);
     Integers mine(world, true, kCount), all(world, true, 2 * kCount);
     if (rank == 1) {
-      rlimit none{1 << 20, RLIM_INFINITY};  // less than is in use: no mapping is made any more
-      ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+      // Room for the heap, not for a mapping that is as long as the machine's memory.
+      rlimit little{pages_in_use() * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (64 << 20),
+                    RLIM_INFINITY};
+      ASSERT_EQ(setrlimit(RLIMIT_AS, &little), 0);
     }
     for (int turn = 0; turn < 3; ++turn) {
       mine.fill(rank * 10 + turn);
       ASSERT_OK(sglcoll_gather(mine.data(), kCount, SGLCOLL_INT, all.data(), kCount, SGLCOLL_INT, 0,
                                world));
-      if (rank == 0) EXPECT_EQ(all.wrong_strided(10 + turn, kCount, kCount, 1), -1);
+      if (rank == 0) {
+        EXPECT_EQ(all.wrong_strided(10 + turn, kCount, kCount, 1), -1);
+      }
       ASSERT_OK(sglcoll_bcast(mine.data(), kCount, SGLCOLL_INT, turn % 2, world));
       EXPECT_EQ(mine.wrong_strided((turn % 2) * 10 + turn, 0, kCount, 1), -1);
     }

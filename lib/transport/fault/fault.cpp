@@ -39,6 +39,11 @@ class FaultTransport final : public Transport {
     if (strikes(plan_.busy_probability)) return Post::busy;
     return inner_->post(peer, batch, local, remote, token);
   }
+  Post post_to(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
+               uint64_t token) override {
+    if (strikes(plan_.busy_probability)) return Post::busy;
+    return inner_->post_to(peer, batch, local, remote, token);
+  }
   Result<Post> post_receive(int peer, const Batch& batch, const View& local,
                             uint64_t token) override {
     if (strikes(plan_.busy_probability)) return Post::busy;

@@ -30,6 +30,10 @@ class MixedTransport final : public Transport {
             uint64_t token) override {
     return toward(peer).post(peer, batch, local, remote, token);
   }
+  Post post_to(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
+               uint64_t token) override {
+    return toward(peer).post_to(peer, batch, local, remote, token);
+  }
   Result<Post> post_receive(int peer, const Batch& batch, const View& local,
                             uint64_t token) override {
     return toward(peer).post_receive(peer, batch, local, token);

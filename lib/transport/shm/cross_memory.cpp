@@ -60,7 +60,15 @@ int read_remote_word(pid_t pid, uint64_t address, uint64_t* word) {
   return got == sizeof *word ? 0 : EIO;
 }
 
-Status CrossMemoryReader::read(const CrossMemorySource& source, const Batch& batch,
+int write_remote_word(pid_t pid, uint64_t address, uint64_t word) {
+  iovec local = {&word, sizeof word};
+  iovec remote = {foreign_pointer(address), sizeof word};
+  ssize_t put = process_vm_writev(pid, &local, 1, &remote, 1, 0);
+  if (put < 0) return errno;
+  return put == sizeof word ? 0 : EIO;
+}
+
+Status CrossMemoryCopier::copy(Call* call, const CrossMemoryPeer& peer, const Batch& batch,
                                std::byte* local_base) {
   std::span<const Sge> local(batch.local), remote(batch.remote);
   for (const WorkRequest& request : batch.wrs) {
@@ -69,27 +77,27 @@ Status CrossMemoryReader::read(const CrossMemorySource& source, const Batch& bat
               reinterpret_cast<uint64_t>(local_base), &local_);
     fill_list(remote.subspan(static_cast<size_t>(request.first_remote),
                              static_cast<size_t>(request.remote_count)),
-              source.base, &remote_);
-    SGL_TRY(read_request(source, request.bytes));
+              peer.base, &remote_);
+    SGL_TRY(copy_request(call, peer, request.bytes));
   }
   return {};
 }
 
 // The kernel may stop short at a page that is not there; the repeated call then either
 // goes on or says why not.
-Status CrossMemoryReader::read_request(const CrossMemorySource& source, int64_t bytes) {
+Status CrossMemoryCopier::copy_request(Call* call, const CrossMemoryPeer& peer, int64_t bytes) {
   Remainder local(local_), remote(remote_);
   while (bytes > 0) {
     ++calls_;
-    ssize_t got =
-        process_vm_readv(source.pid, local.data(), local.count(), remote.data(), remote.count(), 0);
+    ssize_t got = call(peer.pid, local.data(), local.count(), remote.data(), remote.count(), 0);
     if (got <= 0) {
       const char* why = got == 0 ? "no bytes came" : strerror(errno);
       return error(got < 0 && errno == ESRCH ? SGLCOLL_ERR_PEER_FAILED : SGLCOLL_ERR_SYSTEM,
-                   "process_vm_readv from rank {} (pid {}) at its address {} into {} failed with "
-                   "{} bytes to go: {}",
-                   source.rank, source.pid, fmt::ptr(remote.address()), fmt::ptr(local.address()),
-                   bytes, why);
+                   "{} rank {} (pid {}) at its address {} {} {} failed with {} bytes to go: {}",
+                   call == process_vm_readv ? "process_vm_readv from" : "process_vm_writev to",
+                   peer.rank, peer.pid, fmt::ptr(remote.address()),
+                   call == process_vm_readv ? "into" : "out of", fmt::ptr(local.address()), bytes,
+                   why);
     }
     local.advance(static_cast<size_t>(got));
     remote.advance(static_cast<size_t>(got));

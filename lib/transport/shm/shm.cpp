@@ -184,11 +184,17 @@ Status ShmSetup::watch_peers() {
 
 void ShmSetup::probe(ShmVerdict* verdict) {
   if (card_.path == ShmPath::direct || card_.path == ShmPath::staged) return;
+  parts_.can_write = true;
   for (const ShmPeer& peer : parts_.peers) {
     uint64_t word = 0;
     int failure =
         peer.pid > 0 ? read_remote_word(peer.pid, card_of(peer.rank).probe_word, &word) : ESRCH;
-    if (failure == 0 && word == card_of(peer.rank).secret) continue;
+    if (failure == 0 && word == card_of(peer.rank).secret) {
+      // A filter may let through one of the two calls. What is there already is written.
+      if (write_remote_word(peer.pid, card_of(peer.rank).probe_word, word) != 0)
+        parts_.can_write = false;
+      continue;
+    }
     verdict->denied_peer = peer.rank;
     verdict->denied_errno = failure ? failure : EIO;
     return;

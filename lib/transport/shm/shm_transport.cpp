@@ -55,6 +55,8 @@ TransportLimits shm_limits(int node_size, bool processor_each, bool can_map, boo
   limits.sgl.max_batch_wrs = 1;
   limits.sgl.max_message_bytes = kCrossMemoryBytes;
   if (can_map && processor_each) limits.store_from_bytes = kStoreFromBytes;
+  limits.writes_lists = can_map && can_read && processor_each;
+  limits.write_min_run_bytes = choices.read_run_bytes;
   limits.eager_bytes = choices.eager_bytes;
   limits.bulk_min_run_bytes = choices.shared_read_run_bytes;
   // Without mapping, reading was asked for by name (SGLCOLL_SHM_PATH).
@@ -90,6 +92,7 @@ ShmTransport::ShmTransport(ShmParts parts)
       limits_(shm_limits(static_cast<int>(parts_.segment.header().channels), parts_.processor_each,
                          parts_.can_map, parts_.can_read, parts_.choices)),
       owner_(getpid()) {
+  limits_.writes_lists &= parts_.can_write;
   constexpr size_t kCompletionsAtOnce = 64;
   completions_.reserve(kCompletionsAtOnce);
   delivering_.reserve(kCompletionsAtOnce);
@@ -204,27 +207,36 @@ bool ShmTransport::map_arena(ShmPeer& peer) {
   return !peer.arena_refused;
 }
 
-// The read is done here and now, for a batch is at most kCrossMemoryBytes; only so much
-// between two calls of progress(), so that messages keep flowing.
 Post ShmTransport::post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
                         uint64_t token) {
+  return copy_across(&CrossMemoryCopier::read, peer, batch, local, remote, token);
+}
+
+Post ShmTransport::post_to(int peer, const Batch& batch, const View& local,
+                           const RemoteMemory& remote, uint64_t token) {
+  return copy_across(&CrossMemoryCopier::write, peer, batch, local, remote, token);
+}
+
+// The copy is done here and now, for a batch is at most kCrossMemoryBytes; only so much
+// between two calls of progress(), so that messages keep flowing.
+Post ShmTransport::copy_across(CopyAcross copy, int peer, const Batch& batch, const View& local,
+                               const RemoteMemory& remote, uint64_t token) {
   ShmPeer* target = find_peer(peer);
   if (!target || target->stage == ShmPeer::Stage::failed || !parts_.can_read) return Post::failed;
   if (target->stage == ShmPeer::Stage::doomed) return Post::busy;  // the next progress() tells
   for (const WorkRequest& request : batch.wrs)
     if (request.shape != TransferShape::send_receive) return Post::failed;
-  if (bytes_read_since_progress_ >= kCrossMemoryBytes) return Post::busy;
+  if (bytes_copied_since_progress_ >= kCrossMemoryBytes) return Post::busy;
   uint64_t base = remote.address + (remote.key == kArenaKey ? target->arena_base : 0);
-  CrossMemorySource source{target->rank, target->pid, base};
-  Status status = reader_.read(source, batch, local.base);
-  bytes_read_since_progress_ += batch.bytes;
+  Status status = (copier_.*copy)({target->rank, target->pid, base}, batch, local.base);
+  bytes_copied_since_progress_ += batch.bytes;
   if (!status.ok()) {
     look_for_dead();
     // A process that is ending has no memory any more before it can be seen to be dead.
     if (doomed_ == 0 && status.code() == SGLCOLL_ERR_PEER_FAILED)
       doom(*target, error(SGLCOLL_ERR_PEER_FAILED, "rank {} (pid {}) has died", peer, target->pid),
            true);
-    read_failed_ = true;
+    copy_failed_ = true;
   }
   completions_.push_back({token, std::move(status)});
   return Post::done;
@@ -249,14 +261,14 @@ bool ShmTransport::deallocate(void* memory) {
 
 int ShmTransport::progress(TransportSink& sink) {
   int events = 0;
-  bytes_read_since_progress_ = 0;
+  bytes_copied_since_progress_ = 0;
   for (size_t i = 0; i < parts_.inbound.size(); ++i) {
     if (!parts_.inbound[i].ready()) continue;
     if (parts_.peers[i].stage == ShmPeer::Stage::alive) events += drain(i, sink, kMessagesPerTurn);
   }
   // A peer whose operation failed may have freed the memory: tell of the death first.
-  if (read_failed_ && doomed_ > 0) events += bury_doomed(sink);
-  read_failed_ = false;
+  if (copy_failed_ && doomed_ > 0) events += bury_doomed(sink);
+  copy_failed_ = false;
   if (!completions_.empty()) events += deliver_completions(sink);
   if (++progress_calls_ % kLivenessPeriod == 0) look_for_dead();
   if (doomed_ > 0) events += bury_doomed(sink);

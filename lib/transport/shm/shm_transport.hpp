@@ -49,6 +49,7 @@ struct ShmParts {
   Liveness liveness;
   bool can_map = false;
   bool can_read = false;        // process_vm_readv
+  bool can_write = false;       // process_vm_writev; of this rank alone
   bool processor_each = false;  // for the ranks of this node
   NodeChoices choices;
   std::string description;  // of the path and why
@@ -70,6 +71,8 @@ class ShmTransport final : public Transport {
   std::byte* map(int peer, const RemoteMemory& memory, int64_t lowest, int64_t highest) override;
   Post post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
             uint64_t token) override;
+  Post post_to(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
+               uint64_t token) override;
   Result<Post> post_receive(int peer, const Batch& batch, const View& local,
                             uint64_t token) override;
   Result<Post> post_send(int peer, const Batch& batch, const View& local, uint64_t token) override;
@@ -88,6 +91,10 @@ class ShmTransport final : public Transport {
   std::string describe() const override { return parts_.description; }
 
  private:
+  using CopyAcross = Status (CrossMemoryCopier::*)(const CrossMemoryPeer& peer, const Batch& batch,
+                                                   std::byte* local_base);
+  Post copy_across(CopyAcross copy, int peer, const Batch& batch, const View& local,
+                   const RemoteMemory& remote, uint64_t token);
   struct Completion {
     uint64_t token;
     Status status;
@@ -108,13 +115,13 @@ class ShmTransport final : public Transport {
   ShmParts parts_;
   TransportLimits limits_;
   pid_t owner_;
-  CrossMemoryReader reader_;
-  int64_t bytes_read_since_progress_ = 0;
+  CrossMemoryCopier copier_;
+  int64_t bytes_copied_since_progress_ = 0;
   std::vector<Completion> completions_, delivering_;
   uint64_t progress_calls_ = 0;
   int doomed_ = 0;
   int dead_rank_ = -1;        // of the first peer that died
-  bool read_failed_ = false;  // since the last progress()
+  bool copy_failed_ = false;  // since the last progress()
 };
 
 }  // namespace sgl
