@@ -28,6 +28,7 @@ SETTINGS = {
 }
 
 JOB_TIMEOUT_S = 180
+FLOOR_TIMEOUT_S = 400  # it tries a dozen ways a size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Runner:
         program = os.path.join(self.build, "bin", "sglperf-floor")
         status, output, errors = launch.run(
             [program, job.collective, "--ranks", str(job.ranks), "--layout", job.layout,
-             "--bytes", job.bytes, "--memory", job.memory, "--json"], JOB_TIMEOUT_S)
+             "--bytes", job.bytes, "--memory", job.memory, "--json"], FLOOR_TIMEOUT_S)
         if status != 0:
             reason = "no end in time" if status is None else errors.strip()[:120]
             self.note(f"no floor of {job.collective}, {job.layout}, {job.memory}: {reason}")

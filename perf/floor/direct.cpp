@@ -7,7 +7,8 @@
 namespace perf {
 namespace {
 
-constexpr int64_t kMovedPart = 128 << 10;
+// What is copied for several targets stays in the caches in between.
+constexpr int64_t kMovedPart = 128 << 10, kMovedGaps = 16 << 10;
 constexpr int64_t kSummedPart = 16 << 10;  // of more than two operands, stays in the first cache
 
 // What a worker does of a call: places, parts of the layout, and how many ranks' operands.
@@ -44,16 +45,18 @@ std::vector<Runs> parts_of(const Runs& runs, int64_t begin, int64_t end, int64_t
 
 void add_copies(const Scene& scene, double pushed, Tasks* tasks) {
   const int64_t middle = boundary(scene.runs, pushed), end = scene.runs.payload;
-  const auto& all = tasks->keep(parts_of(scene.runs, 0, end, kMovedPart));
-  const auto& first = tasks->keep(parts_of(scene.runs, 0, middle, kMovedPart));
-  const auto& second = tasks->keep(parts_of(scene.runs, middle, end, kMovedPart));
+  const int64_t bytes = scene.runs.contiguous() ? kMovedPart : kMovedGaps;
+  const auto& all = tasks->keep(parts_of(scene.runs, 0, end, bytes));
+  const auto& first = tasks->keep(parts_of(scene.runs, 0, middle, bytes));
+  const auto& second = tasks->keep(parts_of(scene.runs, middle, end, bytes));
   for (const Move& move : tasks->flow.moves)
-    for (const Place& to : move.to) {
-      const bool mine = scene.mine(to.rank), from_mine = scene.mine(move.from.rank);
-      if (!mine && !from_mine) continue;
-      for (const Runs& part : mine&& from_mine ? all : from_mine ? first : second)
-        tasks->copies.push_back({move.from, to, &part});
-    }
+    for (size_t i = 0; i < all.size(); ++i)
+      for (const Place& to : move.to) {
+        const bool mine = scene.mine(to.rank), from_mine = scene.mine(move.from.rank);
+        if (!mine && !from_mine) continue;
+        const auto& parts = mine && from_mine ? all : from_mine ? first : second;
+        if (i < parts.size()) tasks->copies.push_back({move.from, to, &parts[i]});
+      }
 }
 
 void add_sums(const Scene& scene, double pushed, Tasks* tasks) {

@@ -73,7 +73,7 @@ int64_t Field::bytes_of(const std::string& collective, int ranks, const Shape& s
   for (int rank = 0; rank < ranks; ++rank)
     bytes += calls * (step_of(blocks_sent(collective, rank, ranks, 0), shape) +
                       step_of(blocks_received(collective, rank, ranks, 0), shape));
-  return bytes + 2 * ranks * int64_t{4096};
+  return bytes + int64_t{2} * 4096 * ranks;
 }
 
 Field::Field(std::byte* memory, const std::string& collective, int ranks, const Shape& shape,

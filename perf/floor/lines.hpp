@@ -9,8 +9,9 @@ namespace perf {
 
 // In nanoseconds, between the first two workers; 0 of one worker.
 struct LineCosts {
-  double one_way = 0;   // written here, seen there, one after the other
-  double streamed = 0;  // one of a row of lines that are written without waiting for an answer
+  double one_way = 0;    // written here, seen there, one after the other
+  double exchanged = 0;  // one each way, and each worker waits for the other's
+  double streamed = 0;   // one of a row of lines that are written without waiting for an answer
 };
 
 // Memory for the measurement, to be made before the workers start.
@@ -19,10 +20,10 @@ LineCosts measure_lines(Worker& worker, std::byte* memory);
 
 // Lines on the critical path of a collective of 8 bytes.
 struct LinesNeeded {
-  int one_way = 0, streamed = 0;
-  int transfers() const { return one_way + streamed; }
+  int exchanges = 0, streamed = 0;
+  int transfers() const { return 2 * exchanges + streamed; }
   double us(const LineCosts& costs) const {
-    return (one_way * costs.one_way + streamed * costs.streamed) / 1e3;
+    return (exchanges * costs.exchanged + streamed * costs.streamed) / 1e3;
   }
 };
 LinesNeeded lines_needed(const std::string& collective, int ranks);

@@ -112,9 +112,10 @@ void print(const Options& options, const nlohmann::json& document) {
   std::printf("# floor of %s, %d ranks, %d processes, layout %s, memory %s\n",
               options.collective.c_str(), options.ranks, document["processes"].get<int>(),
               options.layout.c_str(), options.memory.c_str());
-  std::printf("# a cache line takes %.0f ns to another core, one of a row %.0f ns\n",
-              document["line_transfer_ns"].get<double>(),
-              document["line_streamed_ns"].get<double>());
+  std::printf(
+      "# a cache line takes %.0f ns to another core, one each way %.0f ns, one of a row %.0f ns\n",
+      document["line_transfer_ns"].get<double>(), document["line_exchanged_ns"].get<double>(),
+      document["line_streamed_ns"].get<double>());
   std::printf("%12s %14s %12s %10s %10s %10s  %s\n", "bytes", "copied bytes", "median us",
               "copy us", "lines us", "chunk", "way");
   for (const auto& row : document["rows"]) {
@@ -131,10 +132,15 @@ void print(const Options& options, const nlohmann::json& document) {
 
 void run(perf::Worker& worker, const Options& options, const Setting& setting) {
   const perf::LineCosts costs = perf::measure_lines(worker, setting.lines);
-  nlohmann::json document{{"collective", options.collective},   {"ranks", options.ranks},
-                          {"layout", options.layout},           {"memory", options.memory},
-                          {"processes", worker.count()},        {"line_transfer_ns", costs.one_way},
-                          {"line_streamed_ns", costs.streamed}, {"rows", nlohmann::json::array()}};
+  nlohmann::json document{{"collective", options.collective},
+                          {"ranks", options.ranks},
+                          {"layout", options.layout},
+                          {"memory", options.memory},
+                          {"processes", worker.count()},
+                          {"line_transfer_ns", costs.one_way},
+                          {"line_exchanged_ns", costs.exchanged},
+                          {"line_streamed_ns", costs.streamed},
+                          {"rows", nlohmann::json::array()}};
   bool right = true;
   for (const perf::Shape& shape : setting.shapes) {
     document["rows"].push_back(floor_of(worker, options, setting, shape, costs));

@@ -71,7 +71,7 @@ Runs made_of(std::vector<Run> list) {
 int64_t grain(const Runs& runs) {
   constexpr int64_t kLongBlock = 4096;
   if (!runs.list.empty() || runs.block >= kLongBlock) return kLine;
-  return std::lcm(runs.block, kLine);
+  return std::max(kLine, std::lcm(runs.block, kLine));
 }
 
 }  // namespace

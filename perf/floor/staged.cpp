@@ -61,7 +61,7 @@ struct Parcel {
 class StagedWay {
  public:
   StagedWay(const Scene& scene, std::shared_ptr<Slots> slots, Kind kind, int64_t chunk, int depth,
-            bool whole)
+            bool whole, bool own_too)
       : scene_worker_(&scene.worker),
         field_(&scene.field),
         slots_(std::move(slots)),
@@ -73,7 +73,7 @@ class StagedWay {
     const auto workers = static_cast<size_t>(scene.worker.count());
     parcels_.resize(workers);
     next_.resize(workers);
-    for (const Move& move : flow_.moves) add_move(move);
+    for (const Move& move : flow_.moves) add_move(move, own_too);
     for (const Sum& sum : flow_.sums) sum.shared ? add_shared_sum(sum, whole) : add_sum(sum);
   }
 
@@ -102,11 +102,12 @@ class StagedWay {
   std::byte* at(const Place& place) const { return field_->at(place, call_); }
   std::vector<Parcel>& sent_by(int rank) { return parcels_[static_cast<size_t>(player(rank))]; }
 
-  void add_move(const Move& way) {
+  // A rank's own copy is made from its buffer, or from the slot that the others read.
+  void add_move(const Move& way, bool own_too) {
     for (const Runs& part : parts_) {
       Parcel parcel{way.from, &part, -1, {}};
       for (const Place& to : way.to) {
-        if (to.rank != way.from.rank)
+        if (to.rank != way.from.rank || (own_too && way.to.size() > 1))
           parcel.uses.push_back({to});
         else if (player(to.rank) == me())
           selves_.push_back({way.from, &part, -1, {{to}}});
@@ -233,18 +234,22 @@ std::vector<Way> staged_ways(const Scene& scene, const std::shared_ptr<Slots>& s
   std::vector<Way> ways;
   const bool sums = !scene.flow.sums.empty();
   const bool shared = sums && scene.flow.sums[0].shared;
-  auto add = [&](Kind kind, int64_t chunk, int depth, bool whole) {
-    auto way = std::make_shared<StagedWay>(scene, slots, kind, chunk, depth, whole);
-    ways.push_back({whole ? "staged, each rank sums all" : "staged", kind, chunk,
-                    [way](int call) { way->run(call); }});
+  // With a slot of several readers, one of which is the rank itself.
+  const bool to_all = std::any_of(
+      scene.flow.moves.begin(), scene.flow.moves.end(),
+      [](const Move& move) { return move.to.size() > 1 && move.to[0].block == move.from.rank; });
+  auto add = [&](Kind kind, int64_t chunk, bool whole, bool own_too, const char* name) {
+    auto way = std::make_shared<StagedWay>(scene, slots, kind, chunk, kMostSlots, whole, own_too);
+    ways.push_back({name, kind, chunk, [way](int call) { way->run(call); }});
   };
   for (Kind kind : {Kind::loops, Kind::ahead, Kind::lines, Kind::streaming}) {
     if (!(sums ? can_sum : can_copy)(kind, scene.runs)) continue;
     const int factor = scene.runs.payload >= kLong ? 4 : 2;
     for (int64_t chunk = factor * kLeastChunk / 2; chunk <= kMostChunk; chunk *= factor) {
       if (chunk > scene.runs.payload) break;
-      for (bool whole : {false, true})
-        if (!whole || shared) add(kind, chunk, kMostSlots, whole);
+      add(kind, chunk, false, false, "staged");
+      if (shared) add(kind, chunk, true, false, "staged, each rank sums all");
+      if (to_all) add(kind, chunk, false, true, "staged, its own copy too");
     }
   }
   return ways;
