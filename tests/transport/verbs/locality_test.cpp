@@ -3,9 +3,9 @@
 
 #include "transport/verbs/choice.hpp"
 
-#include <gtest/gtest.h>
-
 #include <fstream>
+
+#include <gtest/gtest.h>
 
 namespace sgl::test {
 namespace {
