@@ -28,7 +28,7 @@ class Link {
 };
 
 inline constexpr size_t kStoreSlotBytes = 64 + 4096;  // a command and a block
-inline constexpr uint32_t kMostBlocks = 16384;
+inline constexpr uint32_t kUsualBlocks = 16384, kMostBlocks = 1 << 20;
 
 // The longest lists that the device takes, at most kMostSges.
 Result<uint32_t> usable_sges(ibv_context* context);

@@ -19,7 +19,7 @@ struct Options {
   std::string device, server, host, port = "18515", json, calibration, plots, from;
   bool serve = false, quick = false, no_sweep = false, no_scenarios = false;
   int rounds = 5;
-  uint32_t blocks = kMostBlocks;
+  uint32_t blocks = kUsualBlocks;
 };
 
 void add_options(CLI::App& app, Options* options) {
@@ -34,7 +34,9 @@ void add_options(CLI::App& app, Options* options) {
   app.add_option("--rounds", options->rounds, "times that each case runs, the fastest counts")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  app.add_option("--blocks", options->blocks, "4 KiB blocks of the storage scenario's working set")
+  app.add_option(
+         "--blocks", options->blocks,
+         "4 KiB blocks of the storage scenario's working set; each takes 17 KB of locked memory")
       ->capture_default_str()
       ->check(CLI::Range(16U, kMostBlocks));
   app.add_flag("--no-sweep", options->no_sweep, "only the two scenarios");

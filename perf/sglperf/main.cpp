@@ -61,6 +61,7 @@ void print_row(const perf::Measurement& m, const Output& output) {
   std::printf("%12lld %12.2f %12.2f %12.2f %12.2f %10.2f %10.2f %8d  %s\n",
               static_cast<long long>(m.bytes), m.median_us, m.p99_us, m.min_us, m.max_us,
               m.algorithm_gb_s, m.bus_gb_s, m.samples, m.verified ? "right" : "WRONG");
+  if (m.beside_speed > 0) std::printf("#   %-16s %14.3f\n", "beside_speed", m.beside_speed);
   if (output.explain)
     for (const auto& [name, value] : m.counters)
       std::printf("#   %-16s %14.2f\n", name.c_str(), value);
@@ -73,6 +74,7 @@ nlohmann::json to_json(const perf::Measurement& m, const Output& output) {
                      {"max_us", m.max_us},        {"algorithm_gb_s", m.algorithm_gb_s},
                      {"bus_gb_s", m.bus_gb_s},    {"samples", m.samples},
                      {"calls_a_sample", m.calls}, {"verified", m.verified}};
+  if (m.beside_speed > 0) row["beside_speed"] = m.beside_speed;
   if (output.explain)
     for (const auto& [name, value] : m.counters) row["counters"][name] = value;
   return row;
@@ -137,6 +139,10 @@ int main(int argc, char** argv) {
       "FROM:TO[:FACTOR] payload bytes of a rank's block, doubling if no factor is given\n"
       "(default 8:1M);\n"
       "subarray and tensors have their own size");
+  app.add_option(
+      "--beside", options.beside,
+      "another layout, run in turn with the first sample by sample: tells how fast it is\n"
+      "over the first");
   app.add_option("--memory", memory, "malloc, or alloc: sglcoll_mem_alloc (default malloc)")
       ->check(CLI::IsMember({"malloc", "alloc"}));
   app.add_option("--samples", options.samples,
@@ -164,6 +170,8 @@ int main(int argc, char** argv) {
       bool one_size = perf::has_fixed_size(options.layout) || options.collective == "barrier";
       if (one_size) sizes.resize(1);
       for (int64_t size : sizes) perf::parse_layout(options.layout, size);
+      if (!options.beside.empty())
+        for (int64_t size : sizes) perf::parse_layout(options.beside, size);
       return run(*backend, options, sizes, output);
     } catch (const std::invalid_argument& failure) {  // on all ranks alike
       return refuse(*backend, failure.what());

@@ -17,6 +17,7 @@ struct MeasureOptions {
   Mode mode = Mode::derived;
   int samples = 0;  // 0: kLeastSamples, more of short ones
   int root = 0;
+  std::string beside;  // a layout to compare with, or none
 };
 
 // Times are of one collective, the slowest rank of each sample, in microseconds.
@@ -27,6 +28,8 @@ struct Measurement {
   int samples = 0;
   int calls = 0;  // in a sample, each on buffers of its own
   bool verified = false;
+  // How fast the other layout is, over this one's, by samples in turn; 0: there is none.
+  double beside_speed = 0;
   std::vector<std::pair<std::string, double>> counters;  // of rank 0, a call
 };
 

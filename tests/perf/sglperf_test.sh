@@ -51,7 +51,12 @@ right 1 bcast --root 1 --layout subarray:8x8x8:8x8x1:0x0x2:4
 printf '# a comment\nweight 64 3 7\nbias 64\n' >"$work/tensors"
 right 1 allgather --layout "tensors:$work/tensors"
 refused 'a line a tensor' allgather --layout tensors:/dev/null
-expect_status 0 "$sglrun" -n 2 "$sglperf" allgather --bytes 8 --json --explain
+refused 'vector:64' allgather --bytes 8 --beside vector:64
+right 1 reduce_scatter_block --bytes 64K --beside vector:4:64
+awk '$2 == "beside_speed" { found = $3 > 0 && $3 < 1 } END { exit !found }' "$work/out" ||
+  fail "words far apart are as fast as one run: $(cat "$work/out")"
+expect_status 0 "$sglrun" -n 2 "$sglperf" allgather --bytes 8 --json --explain --beside contig
+grep -q '"beside_speed"' "$work/out" || fail "no beside_speed in the JSON"
 for field in binding calls_a_sample algorithm_gb_s bytes_packed; do
   grep -q "\"$field\"" "$work/out" || fail "no $field in the JSON"
 done

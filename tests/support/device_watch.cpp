@@ -15,6 +15,21 @@ std::atomic<uint64_t> copied{0};
 ibv_context_ops original;             // all devices here are of one provider
 thread_local bool in_driver = false;  // a software device's copies lists, not payload
 
+Spoil to_spoil = Spoil::nothing;
+
+void spoil_if_wanted(ibv_send_wr* wr) {
+  const bool one_sided = wr->opcode == IBV_WR_RDMA_READ || wr->opcode == IBV_WR_RDMA_WRITE;
+  if (to_spoil == Spoil::nothing || !one_sided || wr->num_sge == 0) return;
+  ibv_sge& last = wr->sg_list[wr->num_sge - 1];
+  if (last.length < kSpoiledBytes) return;
+  constexpr uint32_t kOtherBits = 0x5555;
+  constexpr uint64_t kFarBytes = uint64_t{1} << 40;
+  if (to_spoil == Spoil::local_key) last.lkey ^= kOtherBits;
+  if (to_spoil == Spoil::local_address) last.addr += kFarBytes;
+  if (to_spoil == Spoil::remote_key) wr->wr.rdma.rkey ^= kOtherBits;
+  to_spoil = Spoil::nothing;
+}
+
 // A call of the provider.
 template <class Call>
 int driven(Call call) {
@@ -26,7 +41,8 @@ int driven(Call call) {
 
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** refused) {
   ++counts.doorbells;
-  for (const ibv_send_wr* wr = list; wr; wr = wr->next) {
+  for (ibv_send_wr* wr = list; wr; wr = wr->next) {
+    spoil_if_wanted(wr);
     ++counts.requests;
     counts.segments += static_cast<uint64_t>(wr->num_sge);
     counts.signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0 ? 1 : 0;
@@ -66,6 +82,10 @@ void copy_backward(void* to, const void* from, size_t bytes) {
 }
 
 }  // namespace
+
+void spoil_next(Spoil spoil) {
+  to_spoil = spoil;
+}
 
 Watched watched() {
   Watched now = counts;

@@ -17,4 +17,10 @@ inline constexpr uint64_t kWatchedCopyBytes = 256;
 // Of this process, since it began; its ranks use devices in one thread.
 Watched watched();
 
+// What a request carries in place of what the library gave it, once: the next that reads or writes
+// kSpoiledBytes or more in the peer's memory.
+enum class Spoil { nothing, local_key, local_address, remote_key };
+inline constexpr uint64_t kSpoiledBytes = 4096;
+void spoil_next(Spoil spoil);
+
 }  // namespace sgl::test

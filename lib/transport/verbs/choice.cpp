@@ -128,6 +128,8 @@ PortChoices choose_ports(std::span<const PortEntry> ports, const VerbsWishes& wi
   if (fit.empty()) return choices;
   auto speed = [&](const PortChoice& choice) { return ports[choice.entry].megabits; };
   const PortChoice best = *std::ranges::max_element(fit, {}, speed);
+  auto distance = [&](const PortChoice& choice) { return ports[choice.entry].distance; };
+  std::ranges::stable_sort(fit, {}, distance);
   for (PortChoice& choice : fit) {
     const PortEntry& port = ports[choice.entry];
     const bool alike = speed(choice) == speed(best) && port.link == ports[best.entry].link &&
@@ -137,10 +139,11 @@ PortChoices choose_ports(std::span<const PortEntry> ports, const VerbsWishes& wi
           {port_text(port), fmt::format("it is unlike {}, which is the fastest", best.why)});
     else if (choices.taken.size() == most)
       choices.refused.push_back(
-          {port_text(port), fmt::format("{} taken before are enough (SGLCOLL_RAILS)", most)});
+          {port_text(port), fmt::format("{} as near or nearer are enough (SGLCOLL_RAILS)", most)});
     else
       choices.taken.push_back(std::move(choice));
   }
+  std::ranges::sort(choices.taken, {}, &PortChoice::entry);
   return choices;
 }
 

@@ -51,6 +51,7 @@ struct PortEntry {
   int lid = 0;
   int mtu_bytes = 0;
   int64_t megabits = 0;  // a second
+  int distance = 0;      // from this rank's processors; more is farther
   std::vector<GidEntry> gids;
   std::vector<int> pkeys;  // by index
   std::string unusable;
@@ -73,8 +74,8 @@ struct PortChoices {
   std::vector<RefusedPort> refused;
 };
 
-// The fastest active port that has an address, with others like it, in the order of the list;
-// or none.
+// The fastest active port that has an address, with others like it, or none. Where there are more
+// than are used, the nearest; in the order of the list in any case, which is that of all ranks.
 PortChoices choose_ports(std::span<const PortEntry> ports, const VerbsWishes& wishes);
 // An error, which lists every port and why it was not taken, if none was.
 Status check_any_taken(const PortChoices& choices);

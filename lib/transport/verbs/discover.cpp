@@ -1,5 +1,7 @@
 #include "transport/verbs/discover.hpp"
 
+#include "transport/verbs/locality.hpp"
+
 #include <cerrno>
 #include <cstring>
 
@@ -94,6 +96,7 @@ PortEntry examine(ibv_context* context, int number) {
   PortEntry entry;
   entry.device = ibv_get_device_name(context->device);
   entry.port = number;
+  entry.distance = distance_to_device("/sys", entry.device, allowed_processors());
   ibv_port_attr port{};
   if (int failure = ibv_query_port(context, static_cast<uint8_t>(number), &port); failure != 0) {
     entry.unusable = fmt::format("it cannot be queried: {}", strerror(failure));

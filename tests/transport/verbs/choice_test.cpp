@@ -75,6 +75,33 @@ TEST(Choice, fastest_active_port_is_taken) {
   EXPECT_EQ(chosen(ports).entry, 1u);
 }
 
+std::vector<size_t> entries(const PortChoices& choices) {
+  std::vector<size_t> entries;
+  for (const PortChoice& choice : choices.taken) entries.push_back(choice.entry);
+  return entries;
+}
+
+TEST(Choice, nearest_of_many_alike_are_taken_in_the_order_of_all_ranks) {
+  std::vector<PortEntry> ports = {ethernet("a"), ethernet("b"), ethernet("c"), ethernet("d"),
+                                  ethernet("e", 25'000)};
+  EXPECT_EQ(entries(choose_ports(ports, {})), (std::vector<size_t>{0, 1})) << "none is nearer";
+  ports[0].distance = 32, ports[1].distance = 21, ports[2].distance = 10, ports[3].distance = 32;
+  EXPECT_EQ(entries(choose_ports(ports, {})), (std::vector<size_t>{1, 2}));
+  ports[4].distance = 1;
+  EXPECT_EQ(entries(choose_ports(ports, {})), (std::vector<size_t>{1, 2})) << "slow, however near";
+  VerbsWishes one;
+  one.rails = 1;
+  EXPECT_EQ(entries(choose_ports(ports, one)), (std::vector<size_t>{2}));
+  one.device = "a,d";
+  EXPECT_EQ(entries(choose_ports(ports, one)), (std::vector<size_t>{0}));
+}
+
+TEST(Choice, two_are_both_used_wherever_they_are) {
+  std::vector<PortEntry> ports = {ethernet("a"), ethernet("b")};
+  ports[0].distance = 32;
+  EXPECT_EQ(entries(choose_ports(ports, {})), (std::vector<size_t>{0, 1}));
+}
+
 TEST(Choice, wishes_are_kept) {
   const std::vector<PortEntry> ports = {ethernet("a"), ethernet("b", 10'000), infiniband("c")};
   VerbsWishes wishes;
