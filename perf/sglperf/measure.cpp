@@ -125,50 +125,49 @@ class Loop {
     backend_.run(buffers_[0].send, buffers_[0].recv);
     return slowest(now_us() - start);
   }
-}
 
   bool cheap_to_verify() const {
-  constexpr int64_t kMostBytes = 4 << 20;
-  return shape_.payload * 4 * pattern_.size * std::ssize(buffers_) <= kMostBytes;
-}
+    constexpr int64_t kMostBytes = 4 << 20;
+    return shape_.payload * 4 * pattern_.size * std::ssize(buffers_) <= kMostBytes;
+  }
 
-std::vector<std::pair<std::string, double>> counters_of_a_sample() {
-  auto before = backend_.counters();
-  sample();
-  auto after = backend_.counters();
-  for (size_t i = 0; i < after.size(); ++i)
-    after[i].second = (after[i].second - before[i].second) / static_cast<double>(buffers_.size());
-  return after;
-}
+  std::vector<std::pair<std::string, double>> counters_of_a_sample() {
+    auto before = backend_.counters();
+    sample();
+    auto after = backend_.counters();
+    for (size_t i = 0; i < after.size(); ++i)
+      after[i].second = (after[i].second - before[i].second) / static_cast<double>(buffers_.size());
+    return after;
+  }
 
-Measurement result(const std::vector<double>& mine, bool right) {
-  std::vector<double> times = times_of_all(mine);
-  std::vector<double> all_right = backend_.gather_all({right ? 1.0 : 0.0});
-  std::sort(times.begin(), times.end());
+  Measurement result(const std::vector<double>& mine, bool right) {
+    std::vector<double> times = times_of_all(mine);
+    std::vector<double> all_right = backend_.gather_all({right ? 1.0 : 0.0});
+    std::sort(times.begin(), times.end());
 
-  Measurement result;
-  const std::string& name = options_.collective;
-  result.bytes = name == "barrier" ? 0 : shape_.payload * 4;
-  result.median_us = times[times.size() / 2];
-  auto rank_99 = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(times.size())));
-  result.p99_us = times[rank_99 - 1];
-  result.min_us = times.front();
-  result.max_us = times.back();
-  result.algorithm_gb_s = static_cast<double>(result.bytes) *
-                          algorithm_blocks(name, pattern_.size) / result.median_us / 1e3;
-  result.bus_gb_s = result.algorithm_gb_s * bus_factor(name, pattern_.size);
-  result.samples = static_cast<int>(times.size());
-  result.calls = static_cast<int>(buffers_.size());
-  result.verified = std::count(all_right.begin(), all_right.end(), 1.0) == pattern_.size;
-  result.counters = counters_of_a_sample();
-  return result;
-}
+    Measurement result;
+    const std::string& name = options_.collective;
+    result.bytes = name == "barrier" ? 0 : shape_.payload * 4;
+    result.median_us = times[times.size() / 2];
+    auto rank_99 = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(times.size())));
+    result.p99_us = times[rank_99 - 1];
+    result.min_us = times.front();
+    result.max_us = times.back();
+    result.algorithm_gb_s = static_cast<double>(result.bytes) *
+                            algorithm_blocks(name, pattern_.size) / result.median_us / 1e3;
+    result.bus_gb_s = result.algorithm_gb_s * bus_factor(name, pattern_.size);
+    result.samples = static_cast<int>(times.size());
+    result.calls = static_cast<int>(buffers_.size());
+    result.verified = std::count(all_right.begin(), all_right.end(), 1.0) == pattern_.size;
+    result.counters = counters_of_a_sample();
+    return result;
+  }
 
-Backend& backend_;
-const MeasureOptions& options_;
-const Shape& shape_;
-Pattern pattern_;
-std::vector<Buffers> buffers_;
+  Backend& backend_;
+  const MeasureOptions& options_;
+  const Shape& shape_;
+  Pattern pattern_;
+  std::vector<Buffers> buffers_;
 };
 
 // A machine whose speed drifts drifts for both alike when their samples take turns.
