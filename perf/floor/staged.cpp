@@ -18,20 +18,20 @@ constexpr int kMostSlots = 4;
 class Slots {
  public:
   explicit Slots(int workers)
-      : workers_(workers),
-        memory_(reserve_shared(workers * workers * kLine * 2 + workers * ring_bytes())) {}
+      : workers_(workers), memory_(reserve_shared(counter_bytes() + workers * ring_bytes())) {}
   // How many slots a worker has filled, and how many of those another has read.
   std::atomic<int64_t>& filled(int worker) { return counter(worker, worker); }
   std::atomic<int64_t>& read(int worker, int by) { return counter(workers_ + worker, by); }
   std::byte* slot(int worker, int index, int64_t chunk) {
-    return memory_ + workers_ * workers_ * kLine * 2 + worker * ring_bytes() +
-           index * (chunk + kSlack);
+    return memory_ + counter_bytes() + worker * ring_bytes() + index * (chunk + kSlack);
   }
 
  private:
+  int64_t counter_bytes() const { return 2 * kLine * workers_ * workers_; }
   static int64_t ring_bytes() { return kMostSlots * (kMostChunk + kSlack); }
   std::atomic<int64_t>& counter(int row, int column) {
-    return *reinterpret_cast<std::atomic<int64_t>*>(memory_ + (row * workers_ + column) * kLine);
+    return *reinterpret_cast<std::atomic<int64_t>*>(memory_ +
+                                                    kLine * (int64_t{row} * workers_ + column));
   }
   int workers_;
   std::byte* memory_;
