@@ -10,6 +10,11 @@ bool packs(const TransportLimits& limits) {
   return limits.sgl_rules.pack_below_bytes > 0;
 }
 
+// On average; a contiguous layout has one run, however short.
+bool has_runs_of(const Layout& layout, int64_t bytes) {
+  return layout.contiguous() || layout.size() / layout.run_count() >= bytes;
+}
+
 // Transfers of fewer bytes go in messages.
 int64_t push_below(const TransportLimits& limits, Flow flow) {
   switch (flow) {
@@ -48,8 +53,7 @@ bool fits_in_message(const TransportLimits& limits, std::optional<int64_t> eager
 }
 
 bool runs_are_long(const TransportLimits& limits, const Layout& layout, bool mappable) {
-  return mappable || layout.contiguous() ||
-         layout.size() / layout.run_count() >= limits.bulk_min_run_bytes;
+  return mappable || has_runs_of(layout, limits.bulk_min_run_bytes);
 }
 
 Flow flow_of(const Problem& problem, std::string_view algorithm) {
@@ -100,10 +104,8 @@ int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int6
 }
 
 bool fit_to_write(const TransportLimits& limits, Flow flow, const Layout& layout, int64_t bytes) {
-  const bool long_runs =
-      layout.contiguous() || layout.size() / layout.run_count() >= limits.write_min_run_bytes;
   return flow == Flow::to_root && limits.writes_lists && bytes >= limits.store_from_bytes &&
-         long_runs;
+         has_runs_of(layout, limits.write_min_run_bytes);
 }
 
 bool would_ask_push(const TransportLimits& limits, Flow flow, const View& source) {

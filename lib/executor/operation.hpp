@@ -235,6 +235,7 @@ class Operation {
   // Names the layout in the offer, sending it first if need be; false: no room.
   bool describe_layout(int edge, const Layout& layout, Offer* offer);
   bool push(int edge);
+  bool read_place(int edge, std::span<const std::byte> payload);
   void take_answer(int edge, MessageKind kind, std::span<const std::byte> payload);
   bool notify(int edge);
 

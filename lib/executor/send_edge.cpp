@@ -113,6 +113,17 @@ bool Operation::describe_layout(int edge, const Layout& layout, Offer* offer) {
   return true;
 }
 
+// Where an answer asks for the bytes. Fails the edge when it does not say.
+bool Operation::read_place(int edge, std::span<const std::byte> payload) {
+  if (payload.size() == sizeof(Offer)) {
+    std::memcpy(&edges_[edge].offer, payload.data(), sizeof(Offer));
+    return true;
+  }
+  fail_edge(edge,
+            error(SGLCOLL_ERR_INTERNAL, "an answer of {} bytes is not an offer", payload.size()));
+  return false;
+}
+
 void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byte> payload) {
   EdgeState& state = edges_[edge];
   const bool begun = state.phase != EdgePhase::idle && state.phase != EdgePhase::sending;
@@ -130,10 +141,7 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
       return drive(edge);
     case MessageKind::ask_send:
     case MessageKind::ask_write: {
-      if (payload.size() != sizeof(Offer))
-        return fail_edge(edge, error(SGLCOLL_ERR_INTERNAL, "an answer of {} bytes is not an offer",
-                                     payload.size()));
-      std::memcpy(&state.offer, payload.data(), sizeof(Offer));
+      if (!read_place(edge, payload)) return;
       if (!remote_layout_known(edge))
         return fail_edge(
             edge, error(SGLCOLL_ERR_INTERNAL, "the place to write to has an unknown layout"));

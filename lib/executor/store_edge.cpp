@@ -4,8 +4,6 @@
 #include "executor/engine.hpp"
 #include "executor/operation.hpp"
 
-#include <cstring>
-
 namespace sgl {
 
 int64_t Operation::stored_bytes(int edge, bool source_mapped) const {
@@ -73,11 +71,8 @@ void Operation::take_declined(int edge) {
 
 // In answer to an offer, or before this end has begun.
 void Operation::take_place(int edge, std::span<const std::byte> payload) {
+  if (!read_place(edge, payload)) return;
   EdgeState& state = edges_[edge];
-  if (payload.size() != sizeof(Offer))
-    return fail_edge(
-        edge, error(SGLCOLL_ERR_INTERNAL, "a place of {} bytes is not an offer", payload.size()));
-  std::memcpy(&state.offer, payload.data(), sizeof(Offer));
   state.invited = true;
   if (state.phase == EdgePhase::awaiting_answer && store(edge)) drive(edge);
 }
