@@ -1,6 +1,7 @@
 #include "comm/rank_card.hpp"
 
 #include "base/log.hpp"
+#include "base/processors.hpp"
 #include "base/settings.hpp"
 #include "topology/order.hpp"
 #include "topology/placement.hpp"
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <sched.h>
 #include <unistd.h>
 
 namespace sgl {
@@ -20,12 +20,8 @@ constexpr const char* kRanksPerNode = "SGLCOLL_RANKS_PER_NODE";
 
 // The processors of this thread, none when they are all that there are.
 std::vector<int> bound_processors() {
-  cpu_set_t allowed;
-  std::vector<int> processors;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return processors;
-  if (CPU_COUNT(&allowed) >= sysconf(_SC_NPROCESSORS_ONLN)) return processors;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed)) processors.push_back(cpu);
+  std::vector<int> processors = allowed_processors();
+  if (std::ssize(processors) >= sysconf(_SC_NPROCESSORS_ONLN)) processors.clear();
   return processors;
 }
 

@@ -1,5 +1,6 @@
 #include "transport/verbs/discover.hpp"
 
+#include "base/processors.hpp"
 #include "transport/verbs/locality.hpp"
 
 #include <cerrno>

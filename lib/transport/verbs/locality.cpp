@@ -4,8 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
-
-#include <sched.h>
+#include <vector>
 
 namespace sgl {
 namespace {
@@ -69,15 +68,6 @@ int distance_to_device(const std::filesystem::path& sys, const std::string& devi
     if (list_has_any(list, processors)) least = std::min(least.value_or(distance), distance);
   }
   return least.value_or(0);
-}
-
-std::vector<int> allowed_processors() {
-  std::vector<int> processors;
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return processors;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed)) processors.push_back(cpu);
-  return processors;
 }
 
 }  // namespace sgl

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace sgl {
 
@@ -12,8 +11,5 @@ namespace sgl {
 // one of the processors; 0 where that is not known. `sys`: where sysfs is.
 int distance_to_device(const std::filesystem::path& sys, const std::string& device,
                        std::span<const int> processors);
-
-// Those that this thread may run on.
-std::vector<int> allowed_processors();
 
 }  // namespace sgl
