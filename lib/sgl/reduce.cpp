@@ -3,6 +3,7 @@
 #include "datatype/type.hpp"
 #include "sgl/copy.hpp"
 #include "sgl/layout_steps.hpp"
+#include "sgl/stream_copy.hpp"
 
 #include <algorithm>
 #include <array>
@@ -93,9 +94,11 @@ class ElementStream {
     return tile->bytes.data();
   }
 
-  void store(int64_t first, int64_t count, Tile* tile) const {
+  void store(int64_t first, int64_t count, Tile* tile, bool past_cache) const {
     const View part = part_of(first, count);
-    if (form_.packed()) {
+    if (form_.packed() && past_cache) {
+      stream_unpack_part(part, tile->bytes.data());
+    } else if (form_.packed()) {
       unpack(part, tile->bytes.data());
     } else {
       copy(part, spaced(count, tile));
@@ -118,11 +121,11 @@ class ElementStream {
 // Folds one tile. Only the last kernel call writes to the result's memory, so that
 // any source may be the result.
 void reduce_tile(const ElementStream& to, std::span<const ElementStream> sources,
-                 ReduceKernel kernel, int64_t first, int64_t count) {
+                 ReduceKernel kernel, int64_t first, int64_t count, bool past_cache) {
   Tile gathered;
   Tile folded;
   const std::byte* left = sources[0].fetch(first, count, &folded);
-  std::byte* const direct = to.direct(first);
+  std::byte* const direct = past_cache ? nullptr : to.direct(first);
   for (size_t i = 1; i < sources.size(); ++i) {
     const std::byte* right = sources[i].fetch(first, count, &gathered);
     const bool last = i + 1 == sources.size();
@@ -130,16 +133,17 @@ void reduce_tile(const ElementStream& to, std::span<const ElementStream> sources
     kernel(result, left, right, count);
     left = result;
   }
-  if (direct == nullptr) to.store(first, count, &folded);
+  if (direct == nullptr) to.store(first, count, &folded, past_cache);
 }
 
 void reduce_streams(const ElementStream& to, std::span<const ElementStream> sources,
-                    ReduceKernel kernel, int64_t count, int64_t tile) {
-  if (sources.size() == 2 && to.direct(0) && sources[0].direct(0) && sources[1].direct(0)) {
+                    ReduceKernel kernel, int64_t count, int64_t tile, bool past_cache) {
+  if (!past_cache && sources.size() == 2 && to.direct(0) && sources[0].direct(0) &&
+      sources[1].direct(0)) {
     return kernel(to.direct(0), sources[0].direct(0), sources[1].direct(0), count);
   }
   for (int64_t first = 0; first < count; first += tile) {
-    reduce_tile(to, sources, kernel, first, std::min(tile, count - first));
+    reduce_tile(to, sources, kernel, first, std::min(tile, count - first), past_cache);
   }
 }
 
@@ -161,15 +165,9 @@ bool reduce_arrays(const View& to, const View& left, const View& right, OpKind k
   return true;
 }
 
-}  // namespace
-
-void reduce(const View& to, std::span<const View> sources, OpKind kind, Basic basic) {
-  if (to.length == 0 || sources.empty()) return;
-  if (sources.size() == 1) {
-    if (!same_view(to, sources[0])) copy(to, sources[0]);
-    return;
-  }
-  if (sources.size() == 2 && reduce_arrays(to, sources[0], sources[1], kind, basic)) return;
+// Of two sources and more.
+void reduce_many(const View& to, std::span<const View> sources, OpKind kind, Basic basic,
+                 bool past_cache) {
   const ElementForm form(basic);
   constexpr size_t kInlineSources = 16;
   std::array<ElementStream, kInlineSources> inline_streams;
@@ -181,7 +179,28 @@ void reduce(const View& to, std::span<const View> sources, OpKind kind, Basic ba
   }
   for (size_t i = 0; i < sources.size(); ++i) streams[i] = ElementStream(sources[i], form);
   reduce_streams(ElementStream(to, form), streams.first(sources.size()), reduce_kernel(kind, basic),
-                 to.length / form.size, kTileBytes / form.extent);
+                 to.length / form.size, kTileBytes / form.extent, past_cache);
+}
+
+}  // namespace
+
+void reduce(const View& to, std::span<const View> sources, OpKind kind, Basic basic) {
+  if (to.length == 0 || sources.empty()) return;
+  if (sources.size() == 1) {
+    if (!same_view(to, sources[0])) copy(to, sources[0]);
+    return;
+  }
+  if (sources.size() == 2 && reduce_arrays(to, sources[0], sources[1], kind, basic)) return;
+  reduce_many(to, sources, kind, basic, false);
+}
+
+void stream_reduce(const View& to, std::span<const View> sources, OpKind kind, Basic basic) {
+  auto is_result = [&](const View& source) { return same_view(to, source); };
+  if (sources.size() < 2 || std::ranges::any_of(sources, is_result))
+    return reduce(to, sources, kind, basic);
+  if (to.length == 0) return;
+  reduce_many(to, sources, kind, basic, true);
+  finish_streaming();
 }
 
 }  // namespace sgl

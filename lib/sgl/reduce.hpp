@@ -14,4 +14,8 @@ namespace sgl {
 // the same view as `to`; otherwise memories do not overlap. One source: a copy.
 void reduce(const View& to, std::span<const View> sources, OpKind kind, Basic basic);
 
+// The same for a result that is too large to stay in the cache: it is written past it, unless it
+// is one of the sources.
+void stream_reduce(const View& to, std::span<const View> sources, OpKind kind, Basic basic);
+
 }  // namespace sgl

@@ -40,16 +40,11 @@ void stream_run(std::byte* to, const std::byte* from, int64_t length) {
   std::memcpy(to + at, from + at, static_cast<size_t>(length - at));
 }
 
-void finish_streaming() {
-  _mm_sfence();
-}
-
 #else
 
 void stream_run(std::byte* to, const std::byte* from, int64_t length) {
   std::memcpy(to, from, static_cast<size_t>(length));
 }
-void finish_streaming() {}
 
 #endif
 
@@ -72,6 +67,12 @@ int64_t stream_blocks(const RunBlock& to, const RunBlock& from, int64_t length) 
 
 }  // namespace
 
+void finish_streaming() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
 void stream_copy(const View& to, const View& from) {
   if (to.length == 0) return;
   if (!worth_streaming(to)) return copy(to, from);
@@ -87,6 +88,11 @@ void stream_copy(const View& to, const View& from) {
 }
 
 void stream_unpack(const View& to, const std::byte* packed) {
+  stream_unpack_part(to, packed);
+  finish_streaming();
+}
+
+void stream_unpack_part(const View& to, const std::byte* packed) {
   if (to.length == 0) return;
   if (!worth_streaming(to)) return unpack(to, packed);
   BlockWalker walker(to);
@@ -101,7 +107,6 @@ void stream_unpack(const View& to, const std::byte* packed) {
     left -= bytes;
     walker.take(bytes);
   }
-  finish_streaming();
 }
 
 }  // namespace sgl

@@ -16,4 +16,8 @@ namespace sgl {
 void stream_copy(const View& to, const View& from);
 void stream_unpack(const View& to, const std::byte* packed);
 
+// A part of what is written so. Others see it in order only after finish_streaming().
+void stream_unpack_part(const View& to, const std::byte* packed);
+void finish_streaming();
+
 }  // namespace sgl
