@@ -1,4 +1,4 @@
-// A completion with an error, provoked between the library and the device's driver, ends the
+// A mistake, provoked between the library and the device's driver or beneath it, ends the
 // operation on every rank, with a text that says where to look. Needs a device: tests/vm starts a
 // machine that has one.
 #include "api/world.hpp"
@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace sgl::test {
@@ -15,7 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{120};
 constexpr int kRanks = 3;
-constexpr int64_t kBlockBytes = 64 << 10;
+constexpr int64_t kBlockBytes = 256 << 10;
+constexpr int64_t kFirstBytes = 64 << 10;  // so that the second call has memory to register
 
 class VerbsErrors : public testing::Test {
  protected:
@@ -35,19 +38,20 @@ void expect_parts(const std::string& text, const std::vector<std::string>& parts
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
 }
 
-// Rank 0's next long request is spoilt. Nobody leaves before all have seen the end.
-void expect_error_everywhere(Spoil spoil, const std::vector<std::string>& said_by_rank_0,
+// Rank 0 spoils what it needs for the second call. Nobody leaves before all have seen the end.
+void expect_error_everywhere(const std::function<void()>& spoil,
+                             const std::vector<std::string>& said_by_rank_0,
                              const std::vector<std::string>& said_by_all) {
   auto body = [&](int rank, const Allgather& meet) {
     run_in_world(rank, kRanks, meet, [&](sglcoll_comm world) {
       std::vector<std::byte> mine(kBlockBytes), all(kRanks * mine.size());
-      auto gather = [&] {
-        return sglcoll_allgather(mine.data(), kBlockBytes, SGLCOLL_BYTE, all.data(), kBlockBytes,
-                                 SGLCOLL_BYTE, world);
+      auto gather = [&](int64_t bytes) {
+        return sglcoll_allgather(mine.data(), bytes, SGLCOLL_BYTE, all.data(), bytes, SGLCOLL_BYTE,
+                                 world);
       };
-      ASSERT_OK(gather());
-      if (rank == 0) spoil_next(spoil);
-      const sglcoll_status status = gather();
+      ASSERT_OK(gather(kFirstBytes));
+      if (rank == 0) spoil();
+      const sglcoll_status status = gather(kBlockBytes);
       const std::string text = sglcoll_last_error();
       EXPECT_NE(status, SGLCOLL_OK);
       expect_parts(text, said_by_all);
@@ -61,6 +65,11 @@ void expect_error_everywhere(Spoil spoil, const std::vector<std::string>& said_b
   };
   ProcessReport report = run_processes(kRanks, body, kPatience);
   EXPECT_TRUE(report.all_passed()) << report.text();
+}
+
+void expect_error_everywhere(Spoil what, const std::vector<std::string>& said_by_rank_0,
+                             const std::vector<std::string>& said_by_all) {
+  expect_error_everywhere([what] { spoil_next(what); }, said_by_rank_0, said_by_all);
 }
 
 TEST_F(VerbsErrors, key_of_no_registered_memory) {
@@ -83,6 +92,34 @@ TEST_F(VerbsErrors, peer_refuses_the_key) {
                            "that rank must keep its memory mapped, and registered", "with rank "},
                           // The one that refuses may see its connection end before it is told.
                           {"rank 0"});
+}
+
+// What the library never does is provoked beneath it.
+TEST_F(VerbsErrors, list_longer_than_the_queue_pair_takes) {
+  expect_error_everywhere(Spoil::long_list,
+                          {" of QP ", "1000 SGEs of at most ", "the first is [0x",
+                           "refused by the device's driver", "SGLCOLL_MAX_SGE", "with rank "},
+                          {"rank 0: request "});
+}
+
+TEST_F(VerbsErrors, queue_that_is_full) {
+  expect_error_everywhere(
+      Spoil::full_queue,
+      {" of QP ", "1 SGEs of at most ", "the first is [0x", "refused by the device's driver",
+       "entries is full", "SGLCOLL_QUEUE_REQUESTS", "with rank "},
+      {"rank 0: request "});
+}
+
+TEST_F(VerbsErrors, too_little_lockable_memory) {
+  auto give_up_locking = [] {  // root may lock any amount
+    constexpr rlimit kLimit{64 << 10, 64 << 10};
+    ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &kLimit), 0);
+    ASSERT_EQ(setuid(65534), 0);
+  };
+  expect_error_everywhere(give_up_locking,
+                          {"could not be registered", " bytes more than the ",
+                           "RLIMIT_MEMLOCK is 65536 bytes", "ulimit -l unlimited", "with rank "},
+                          {"rank 0: "});
 }
 
 }  // namespace

@@ -17,16 +17,26 @@ thread_local bool in_driver = false;  // a software device's copies lists, not p
 
 Spoil to_spoil = Spoil::nothing;
 
-void spoil_if_wanted(ibv_send_wr* wr) {
+// With requests that move nothing and say nothing.
+void fill_queue(ibv_qp* qp) {
+  ibv_send_wr nothing{}, *refused = nullptr;
+  nothing.opcode = IBV_WR_RDMA_WRITE;
+  while (original.post_send(qp, &nothing, &refused) == 0) continue;
+}
+
+void spoil_if_wanted(ibv_qp* qp, ibv_send_wr* wr) {
   const bool one_sided = wr->opcode == IBV_WR_RDMA_READ || wr->opcode == IBV_WR_RDMA_WRITE;
   if (to_spoil == Spoil::nothing || !one_sided || wr->num_sge == 0) return;
   ibv_sge& last = wr->sg_list[wr->num_sge - 1];
   if (last.length < kSpoiledBytes) return;
   constexpr uint32_t kOtherBits = 0x5555;
+  constexpr int kLongList = 1000;
   constexpr uint64_t kFarBytes = uint64_t{1} << 40;
   if (to_spoil == Spoil::local_key) last.lkey ^= kOtherBits;
   if (to_spoil == Spoil::local_address) last.addr += kFarBytes;
   if (to_spoil == Spoil::remote_key) wr->wr.rdma.rkey ^= kOtherBits;
+  if (to_spoil == Spoil::long_list) wr->num_sge = kLongList;
+  if (to_spoil == Spoil::full_queue) fill_queue(qp);
   to_spoil = Spoil::nothing;
 }
 
@@ -42,7 +52,7 @@ int driven(Call call) {
 int post_send(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** refused) {
   ++counts.doorbells;
   for (ibv_send_wr* wr = list; wr; wr = wr->next) {
-    spoil_if_wanted(wr);
+    spoil_if_wanted(qp, wr);
     ++counts.requests;
     counts.segments += static_cast<uint64_t>(wr->num_sge);
     counts.signalled += (wr->send_flags & IBV_SEND_SIGNALED) != 0 ? 1 : 0;

@@ -18,8 +18,9 @@ inline constexpr uint64_t kWatchedCopyBytes = 256;
 Watched watched();
 
 // What a request carries in place of what the library gave it, once: the next that reads or writes
-// kSpoiledBytes or more in the peer's memory.
-enum class Spoil { nothing, local_key, local_address, remote_key };
+// kSpoiledBytes or more in the peer's memory. long_list: a length beyond every QP's limit;
+// full_queue: the queue has been filled before it.
+enum class Spoil { nothing, local_key, local_address, remote_key, long_list, full_queue };
 inline constexpr uint64_t kSpoiledBytes = 4096;
 void spoil_next(Spoil spoil);
 

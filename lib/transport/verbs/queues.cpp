@@ -67,6 +67,21 @@ uint64_t fill_list(std::span<const DeviceSge> from, ibv_sge* to) {
   return bytes;
 }
 
+// Of a request that the provider did not take. Providers tell a full queue by ENOMEM.
+template <class Wr>
+std::string why_refused(const Wr& wr, int failure, int most_sges, int entries) {
+  std::string list = fmt::format("({} SGEs of at most {}", wr.num_sge, most_sges);
+  if (wr.num_sge > 0)
+    list += fmt::format("; the first is [{:#x}, {:#x})", wr.sg_list[0].addr,
+                        wr.sg_list[0].addr + wr.sg_list[0].length);
+  return fmt::format("{}) was refused by the device's driver: {}; {}", list, strerror(failure),
+                     failure == ENOMEM
+                         ? fmt::format("its queue of {} entries is full: SGLCOLL_QUEUE_REQUESTS "
+                                       "sets how many there are",
+                                       entries)
+                         : "does it take lists of so many? SGLCOLL_MAX_SGE bounds them");
+}
+
 }  // namespace
 
 // ---- Posting
@@ -75,8 +90,9 @@ Status VerbsDevice::check_list(QpNumber number, uint64_t id, std::span<const Dev
                                int limit) const {
   if (static_cast<int>(list.size()) > limit)
     return error(SGLCOLL_ERR_ARG,
-                 "rank {}: request {} of QP {} has {} SGEs: the QP was created for {}", rank_, id,
-                 number, list.size(), limit);
+                 "rank {}: request {} of QP {} has {} SGEs: the QP was created for {} "
+                 "(SGLCOLL_MAX_SGE bounds the lists that are made)",
+                 rank_, id, number, list.size(), limit);
   int64_t bytes = 0;
   for (size_t i = 0; i < list.size(); ++i) {
     if (list[i].length < 1)
@@ -118,7 +134,8 @@ Status VerbsDevice::post_send(QpNumber number, std::span<const SendRequest> requ
   RequestRing<ibv_send_wr>& ring = qp->sends;
   if (ring.in_use() + static_cast<int>(requests.size()) > ring.capacity())
     return error(SGLCOLL_ERR_ARG,
-                 "rank {}: {} requests more do not fit: {} of the {} entries of QP {} are in use",
+                 "rank {}: {} requests more do not fit: {} of the {} entries of QP {} are in use "
+                 "(SGLCOLL_QUEUE_REQUESTS sets how many there are)",
                  rank_, requests.size(), ring.in_use(), ring.capacity(), number);
   for (const SendRequest& request : requests)
     SGL_TRY(check_list(number, request.id, request.list, qp->send_sge));
@@ -148,9 +165,8 @@ Status VerbsDevice::partly_posted(Qp& qp, QpNumber number, uint64_t first,
     qp.sends.slots[qp.sends.place(taken++)].abandoned = true;
   qp.sends.posted = taken;
   if (taken > first) fail(number);
-  return error(SGLCOLL_ERR_SYSTEM,
-               "rank {}: request {} of QP {} was refused by the device's driver: {}", rank_,
-               qp.sends.slots[qp.sends.place(taken)].id, number, strerror(failure));
+  return error(SGLCOLL_ERR_SYSTEM, "rank {}: request {} of QP {} {}", rank_, taken, number,
+               why_refused(*refused, failure, qp.send_sge, qp.sends.capacity()));
 }
 
 Status VerbsDevice::post_receive(QpNumber number, const ReceiveRequest& request) {
@@ -172,9 +188,8 @@ Status VerbsDevice::post_receive(QpNumber number, const ReceiveRequest& request)
   ring.slots[ring.place(position)] = {request.id, false};
   ibv_recv_wr* refused = nullptr;
   if (int failure = ibv_post_recv(qp->handle.get(), &wr, &refused); failure != 0)
-    return error(SGLCOLL_ERR_SYSTEM,
-                 "rank {}: receive {} of QP {} was refused by the device's driver: {}", rank_,
-                 request.id, number, strerror(failure));
+    return error(SGLCOLL_ERR_SYSTEM, "rank {}: receive {} of QP {} {}", rank_, position, number,
+                 why_refused(wr, failure, qp->recv_sge, ring.capacity()));
   ++ring.posted;
   count_receive(request, &counters_);
   return {};
