@@ -49,7 +49,10 @@ void Operation::tell_abandon() {
 }
 
 bool Operation::peer_may_write(const EdgeState& edge) const {
-  return edge.phase == EdgePhase::receiving && edge.exposed;
+  const bool reads_a_part =
+      edge.phase == EdgePhase::reading && edge.path == Path::lists_both && !edge.stored;
+  return edge.exposed &&
+         (edge.phase == EdgePhase::receiving || edge.phase == EdgePhase::landing || reads_a_part);
 }
 
 // The user's memory is the user's again when nothing is on the way to or from it.
@@ -72,7 +75,9 @@ void Operation::answer_abandon(int edge) {
 void Operation::deliver_to_failed(int edge, MessageKind kind) {
   if (edge < 0 || (kind != MessageKind::abandoned && kind != MessageKind::written)) return;
   EdgeState& state = edges_[edge];
-  if (peer_may_write(state)) state.phase = EdgePhase::done;
+  const bool more_will_come = kind == MessageKind::written && state.phase == EdgePhase::landing &&
+                              ++state.stream.told * piece_bytes() < plan_->edges[edge].slice.length;
+  if (peer_may_write(state) && !more_will_come) state.phase = EdgePhase::done;
   finish_failed();
 }
 

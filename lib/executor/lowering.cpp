@@ -36,7 +36,7 @@ int64_t push_below(const TransportLimits& limits, Flow flow) {
 
 const char* path_name(Path path) {
   static constexpr const char* kNames[kPathCount] = {
-      "eager",      "push", "map",   "map-both",    "store",
+      "eager",      "push", "map",   "map-both",    "store", "lists-both",
       "read-lists", "read", "write", "write-lists", "send"};
   return kNames[static_cast<int>(path)];
 }
@@ -82,6 +82,10 @@ Flow flow_of(const Problem& problem, std::string_view algorithm) {
 
 Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, const View& remote,
                bool reachable) {
+  if (flow == Flow::from_root && reachable &&
+      fit_to_write(limits, flow, *local.layout, local.length) &&
+      fit_to_write(limits, flow, *remote.layout, local.length))
+    return Path::lists_both;
   if (local.length < push_below(limits, flow)) return Path::push;
   const bool long_here = runs_are_long(limits, *local.layout, false);
   const bool long_there = runs_are_long(limits, *remote.layout, false);
@@ -94,17 +98,17 @@ Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, cons
   return limits.can_send ? Path::send : Path::push;
 }
 
-int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int64_t bytes,
-                       bool source_mapped) {
+int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int64_t bytes) {
   constexpr int64_t kLine = 64;  // the ends write lines of their own
   if (bytes < limits.store_from_bytes) return 0;
   if (flow == Flow::to_root) return bytes;
   // The root's time is for all others.
-  return flow == Flow::from_root && source_mapped ? bytes / ranks / kLine * kLine : 0;
+  return flow == Flow::from_root ? bytes / ranks / kLine * kLine : 0;
 }
 
 bool fit_to_write(const TransportLimits& limits, Flow flow, const Layout& layout, int64_t bytes) {
-  return flow == Flow::to_root && limits.writes_lists && bytes >= limits.store_from_bytes &&
+  const bool rooted = flow == Flow::to_root || flow == Flow::from_root;
+  return rooted && limits.writes_lists && bytes >= limits.store_from_bytes &&
          has_runs_of(layout, limits.write_min_run_bytes);
 }
 
@@ -118,6 +122,15 @@ bool worth_describing(const TransportLimits& limits, const Layout& layout, bool 
 
 bool receiver_packs(const TransportLimits& limits, const View& local) {
   return !runs_are_long(limits, *local.layout, false);
+}
+
+// A place that the result only partly covers would be overwritten by it.
+bool comes_in_pieces(const Slice& operand, const Slice& result, int64_t piece_bytes) {
+  if (operand.length <= piece_bytes) return false;
+  const bool apart = operand.buffer != result.buffer ||
+                     operand.offset + operand.length <= result.offset ||
+                     result.offset + result.length <= operand.offset;
+  return apart || operand == result;
 }
 
 TransferShape shape_of(Path path) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "schedule/problem.hpp"
+#include "schedule/schedule.hpp"
 #include "sgl/view.hpp"
 #include "transport/transport.hpp"
 
@@ -13,18 +14,19 @@
 namespace sgl {
 
 enum class Path : uint8_t {
-  eager,        // inside the first message
-  push,         // offered, then asked for as fragments
-  map,          // the receiver reads the sender's memory by load instructions
-  map_both,     // and the sender stores a part into the receiver's
-  store,        // the sender stores all of it into the receiver's memory
-  read_lists,   // the receiver reads, with lists on both sides
-  read,         // the receiver reads one range of the sender into its list
-  write,        // the sender writes its list into one range of the receiver
+  eager,       // inside the first message
+  push,        // offered, then asked for as fragments
+  map,         // the receiver reads the sender's memory by load instructions
+  map_both,    // and the sender stores a part into the receiver's
+  store,       // the sender stores all of it into the receiver's memory
+  lists_both,  // the receiver reads a part and the sender writes the rest, with lists on both sides
+  read_lists,  // the receiver reads, with lists on both sides
+  read,        // the receiver reads one range of the sender into its list
+  write,       // the sender writes its list into one range of the receiver
   write_lists,  // the sender writes, with lists on both sides
   send,         // the sender's list goes into a list that the receiver has posted
 };
-inline constexpr int kPathCount = 10;
+inline constexpr int kPathCount = 11;
 const char* path_name(Path path);
 
 // Whether the payload is sent before the peer has asked for it, in one message or several.
@@ -54,13 +56,12 @@ Flow flow_of(const Problem& problem, std::string_view algorithm);
 Path bulk_path(const TransportLimits& limits, Flow flow, const View& local, const View& remote,
                bool reachable);
 
-// How many bytes at the end of a transfer the receiver has its sender store into memory that
-// both can map, so that two processors copy; source_mapped: so can they the sender's.
-int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int64_t bytes,
-                       bool source_mapped);
+// How many bytes at the end of a transfer the receiver has its sender store or write into its
+// memory, so that two processors copy: all of a gather, a part of a bcast.
+int64_t bytes_to_store(const TransportLimits& limits, Flow flow, int ranks, int64_t bytes);
 
-// Whether an end of a gather would have the sender write to private memory: the root asks for
-// it whose own layout is fit for that, and the sender declines whose own is not.
+// Whether an end would have the sender write them where the receiver's memory is private: one asks
+// for it whose own layout is fit for that, and a sender declines whose own is not.
 bool fit_to_write(const TransportLimits& limits, Flow flow, const Layout& layout, int64_t bytes);
 
 // Whether a receiver that cannot map `source` would answer its offer by asking for messages, as
@@ -72,9 +73,11 @@ bool worth_describing(const TransportLimits& limits, const Layout& layout, bool 
 // Path::send: which end's side may have packed SGEs. At the receiver, `local` as above.
 bool receiver_packs(const TransportLimits& limits, const View& local);
 
-// Operands of reductions that are read come in pieces of this size, less what is no whole
-// element: a few fit the second-level cache.
+// Operands of reductions that are read or written come in pieces of this size, less what is no
+// whole element: a few fit the second-level cache.
 inline constexpr int64_t kOperandPieceBytes = 256 << 10;
+// Whether one that lands in a place of its own, or where the result will be, is worth them.
+bool comes_in_pieces(const Slice& operand, const Slice& result, int64_t piece_bytes);
 
 // The shape of the batches of read_lists, read, write and send.
 TransferShape shape_of(Path path);

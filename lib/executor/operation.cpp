@@ -74,7 +74,7 @@ void Operation::reset(uint32_t sequence) {
     edge.next = nullptr;
     edge.answer_ready = false;
     edge.holds_source = edge.consumed = edge.abandoned_by_peer = false;
-    edge.invited = edge.declined = false;
+    edge.invited = edge.declined = edge.stored = false;
     edge.in_flight = 0;
     edge.moved = 0;
   }
@@ -276,6 +276,8 @@ bool Operation::advance_edge(int edge) {
     case EdgePhase::writing:
     case EdgePhase::reading:
       return post_batches(edge);
+    case EdgePhase::writing_pieces:
+      return write_pieces(edge);
     case EdgePhase::posting_sends:
       return finish_sends(edge);
     case EdgePhase::posting_receives:

@@ -59,6 +59,7 @@ enum class EdgePhase : uint8_t {
   awaiting_answer,   // send: offered
   pushing,           // send: fragments going out
   writing,           // send: batches to the receiver's memory
+  writing_pieces,    // send: the same piece by piece, each of which is told
   posting_sends,     // send: a batch for each grant
   notifying,         // send: `written` to be sent, after writes or stores
   awaiting_data,     // receive: nothing has come yet
@@ -67,17 +68,18 @@ enum class EdgePhase : uint8_t {
   reading,           // receive: batches from the sender's memory
   posting_receives,  // receive: receives are posted and granted, the peer sends into them
   streaming,         // receive, operand: pieces are read and reduced in turn
+  landing,           // receive, operand: pieces are reduced as the peer has written them
   available,         // receive, operand: the bytes can be read in place (eager or mapped)
   releasing,         // receive: `fetched` to be sent
   done,
 };
 
-// An operand that is read piece by piece into two places in turn, so that each piece is
-// reduced while it is in the cache and the next one is on the way.
+// An operand that is read or written piece by piece.
 struct Stream {
   int64_t posted = 0;     // pieces of which all batches are posted
+  int64_t told = 0;       // pieces that the receiver knows to be written
   bool compiled = false;  // the batches of the next one
-  int in_flight[2] = {};  // batches into each place: over several rails they end in any order
+  int in_flight[2] = {};  // batches of pieces in turn: over several rails they end in any order
 };
 
 // One edge's progress. Early arrivals are kept here until the step starts.
@@ -91,25 +93,28 @@ struct EdgeState {
   bool holds_source = false;       // available: in the sender's memory, which waits for `fetched`
   bool consumed = false;           // the reduction has read it
   bool invited = false;            // send: the receiver has asked to store there
-  bool declined = false;           // receive: the sender cannot map the place it was to store to
+  bool declined = false;           // receive: the sender cannot reach the place it was to store to
+  bool stored = false;             // receive: the sender has stored its part
   bool abandoned_by_peer = false;  // the peer waits to hear that nothing is on the way
   int in_flight = 0;               // posted batches
   int64_t moved = 0;               // payload bytes
-  Path path = Path::read;          // streaming and storing
+  Path path = Path::read;          // by which the bytes move, from the phases of moving them on
   Offer offer{};
   RemoteMemory memory{};  // ours, exposed
-  View in_place;          // available: where the operand's bytes are; map_both: what to load
+  View in_place;          // available: where the operand's bytes are; of both: what to load
   Stream stream;
   Layout remote_layout;
   std::vector<std::byte> early;  // of an eager payload or of fragments that were not asked for
   CompiledTransfer transfer;
-  std::vector<CompiledTransfer> pieces;          // of a stream
+  std::vector<CompiledTransfer> pieces;
   const CompiledTransfer::Item* next = nullptr;  // a batch that waits for room
 
   // False: the transfer has no batch left.
   bool has_next(CompiledTransfer& of) { return next || (next = of.next()); }
 
   bool is_pushed() const { return has_offer && offer.layout == OfferedLayout::pushed; }
+  // Both ends copy a part.
+  bool is_shared() const { return path == Path::map_both || path == Path::lists_both; }
   // Before the step has started.
   bool has_all_fragments() const { return is_pushed() && std::ssize(early) == offer.length; }
   // Whether anything still has to come from the peer, or to reach it.
@@ -251,7 +256,8 @@ class Operation {
   View remote_view(int edge) const;
   bool try_map(int edge);
   void begin_read(int edge, Path path);
-  void compile(int edge, Path path);
+  // A part of the edge's bytes.
+  void compile(int edge, Path path, int64_t from, int64_t bytes);
   Post post_next(int edge, const View& local, int place = 0);
   bool post_batches(int edge);
   void count_batch(int edge);
@@ -263,12 +269,13 @@ class Operation {
   void data_landed(int edge);
 
   // store_edge.cpp
-  int64_t stored_bytes(int edge, bool source_mapped) const;
-  bool can_ask_to_store(int edge, bool source_mapped);
+  int64_t stored_bytes(int edge) const;
+  bool can_ask_to_store(int edge);
   void invite(int edge);
-  void ask_to_store(int edge, const View& own);
+  void ask_to_store(int edge, Path path, const View& own);
   bool answer_with_store(int edge);
   void take_declined(int edge);
+  void take_otherwise(int edge);
   void take_place(int edge, std::span<const std::byte> payload);
   bool store(int edge);
   bool store_mapped(int edge);
@@ -290,15 +297,8 @@ class Operation {
   int64_t readable_bytes(const PlanStep& step) const;
   View operand_part(const PlanOperand& operand, int64_t from, int64_t bytes) const;
   void reduce_part(const PlanStep& step, int64_t from, int64_t bytes);
-  bool worth_streaming(const Edge& edge) const;
-  int64_t element_bytes() const;  // of a reduction, else 1
-  int64_t piece_bytes() const;
-  int64_t landed_pieces(const Stream& stream, int64_t reduced) const;
   bool reduces_fragments(const Edge& edge) const;
   void reduce_fragment(int edge, std::span<const std::byte> payload);
-  View piece_place(int edge, int64_t piece, int64_t bytes) const;
-  void begin_stream(int edge, Path path);
-  bool stream(int edge);
   struct TypedScratch {
     Layout layout;
     std::unique_ptr<std::byte[]> memory;
@@ -307,6 +307,20 @@ class Operation {
   TypedScratch typed_scratch(int64_t count) const;
   bool typed(const View& view) const;
   void reduce_by_user(const View& to, std::span<const View> sources);
+
+  // pieces.cpp
+  int64_t element_bytes() const;  // of a reduction, else 1
+  int64_t piece_bytes() const;
+  bool worth_streaming(const Edge& edge) const;
+  void begin_pieces(int edge, EdgePhase phase, Path path);
+  Post post_piece(int edge, const View& local);
+  void begin_stream(int edge, Path path);
+  View piece_place(int edge, int64_t piece, int64_t bytes) const;
+  int64_t landed_pieces(const Stream& stream, int64_t reduced) const;
+  bool stream(int edge);
+  void begin_writing_pieces(int edge);
+  bool write_pieces(int edge);
+  void take_piece(int edge);
 
   Engine& engine_;
   std::shared_ptr<const Plan> plan_;

@@ -123,20 +123,24 @@ void Operation::take_offer(int edge) {
   const Transport& way = transport(edge);
   if (!has_expected_length(edge, state.offer.length)) return;
   if (state.is_pushed()) return take_kept_fragments(edge);
-  if (can_ask_to_store(edge, false)) return ask_to_store(edge, View{});
+  if (flow_ == Flow::to_root && can_ask_to_store(edge))
+    return ask_to_store(edge, Path::store, View{});
   if (!remote_layout_known(edge)) return begin_ask(edge, MessageKind::ask_push);
   if (try_map(edge)) return;
   const View here = view(plan_->edges[edge].slice);
   const Path path =
       bulk_path(way.limits(), flow_, here, remote_view(edge), way.reachable(state.offer.memory));
   switch (path) {
+    case Path::lists_both:
+      if (can_ask_to_store(edge)) return ask_to_store(edge, path, View{});
+      return begin_ask(edge, MessageKind::ask_push);
     case Path::read_lists:
     case Path::read:
       return begin_read(edge, path);
     case Path::write:
       return begin_ask(edge, MessageKind::ask_write);
     case Path::send:
-      state.offer.receiver_packs = receiver_packs(way.limits(), here);
+      state.offer.flag = receiver_packs(way.limits(), here) ? 1 : 0;
       return begin_ask(edge, MessageKind::ask_send);
     default:
       return begin_ask(edge, MessageKind::ask_push);
@@ -161,8 +165,8 @@ bool Operation::try_map(int edge) {
   if (!base) return false;
   View source = remote_view(edge);
   source.base = base;
-  if (can_ask_to_store(edge, true)) {
-    ask_to_store(edge, source.part(0, source.length - stored_bytes(edge, true)));
+  if (flow_ == Flow::from_root && can_ask_to_store(edge)) {
+    ask_to_store(edge, Path::map_both, source);
     return true;
   }
   engine_.counters().bytes_received += static_cast<uint64_t>(source.length);
@@ -185,24 +189,26 @@ void Operation::begin_read(int edge, Path path) {
     begin_stream(edge, path);
   } else {
     edges_[edge].phase = EdgePhase::reading;
-    compile(edge, path);
+    compile(edge, path, 0, plan_->edges[edge].slice.length);
   }
   drive(edge);
 }
 
-void Operation::compile(int edge, Path path) {
+void Operation::compile(int edge, Path path, int64_t from, int64_t bytes) {
   EdgeState& state = edges_[edge];
-  transport(edge).will_use(view(plan_->edges[edge].slice));
+  const View here = view(plan_->edges[edge].slice).part(from, bytes);
+  transport(edge).will_use(here);
   const TransportLimits& limits = transport(edge).limits();
-  state.transfer.begin(view(plan_->edges[edge].slice), remote_view(edge), shape_of(path),
-                       limits.sgl, transfer_rules(limits));
+  state.path = path;
+  state.transfer.begin(here, remote_view(edge).part(from, bytes), shape_of(path), limits.sgl,
+                       transfer_rules(limits));
 }
 
 // Failed: the operation has failed.
 Post Operation::post_next(int edge, const View& local, int place) {
   EdgeState& state = edges_[edge];
   ++state.in_flight;  // before posting: the completion may come at once
-  const bool writes_lists = state.phase == EdgePhase::writing && state.path == Path::write_lists;
+  const bool writes_lists = state.phase == EdgePhase::writing && state.path != Path::write;
   const auto post = writes_lists ? &Transport::post_to : &Transport::post;
   Post posted =
       (transport(edge).*post)(world_peer(edge), state.next->batch, local, state.offer.memory,
@@ -230,6 +236,11 @@ bool Operation::post_batches(int edge) {
     state.phase = EdgePhase::notifying;
     return notify(edge);
   }
+  if (state.path == Path::lists_both && !state.stored) {
+    state.phase = EdgePhase::receiving;
+    if (state.declined) take_otherwise(edge);
+    return true;
+  }
   engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
   state.phase = EdgePhase::releasing;
   return release_source(edge);
@@ -250,7 +261,8 @@ void Operation::count_batch(int edge) {
 void Operation::on_complete(int edge, int place, Status status) {
   EdgeState& state = edges_[edge];
   --state.in_flight;
-  if (state.phase == EdgePhase::streaming) --state.stream.in_flight[place];
+  if (state.phase == EdgePhase::streaming || state.phase == EdgePhase::writing_pieces)
+    --state.stream.in_flight[place];
   if (!status_.ok()) return finish_failed();
   if (!status.ok()) return fail_edge(edge, std::move(status));
   if (state.phase == EdgePhase::streaming) try_reduce(plan_->edges[edge].step);
@@ -281,17 +293,22 @@ bool Operation::answer_with_place(int edge) {
   place.layout = OfferedLayout::contiguous;
   place.payload_offset = 0;
   place.layout_hash = static_cast<uint64_t>(contiguous_address(target) - target.base);
+  const bool in_pieces = worth_streaming(plan_->edges[edge]);
+  place.flag = in_pieces ? 1 : 0;
   if (send_struct(edge, state.answer, &place, sizeof place) != Post::done) return false;
-  state.phase = EdgePhase::receiving;
+  state.phase = in_pieces ? EdgePhase::landing : EdgePhase::receiving;
+  state.stream = {};
   return true;
 }
 
 // Of what the sender has written or stored.
 void Operation::take_written(int edge) {
   EdgeState& state = edges_[edge];
+  if (state.phase == EdgePhase::landing) return take_piece(edge);
+  state.stored = true;
+  if (state.phase == EdgePhase::reading) return;  // its own part
   engine_.counters().bytes_received += static_cast<uint64_t>(plan_->edges[edge].slice.length);
-  if (state.answer != MessageKind::ask_store || state.path != Path::map_both)
-    return data_landed(edge);
+  if (state.answer != MessageKind::ask_store || !state.is_shared()) return data_landed(edge);
   state.phase = EdgePhase::releasing;
   drive(edge);
 }

@@ -10,9 +10,6 @@
 namespace sgl {
 namespace {
 
-// Of a stream, those whose compiled batches are kept for the next run.
-constexpr int64_t kMostKeptPieces = 16;
-
 thread_local bool inside_user_function = false;
 
 struct UserFunctionScope {
@@ -54,12 +51,13 @@ void Operation::try_reduce(int index) {
     int edge = step.first_edge + i;
     EdgeState& state = edges_[edge];
     state.consumed = true;
+    const bool is_polled = state.phase == EdgePhase::streaming;
+    if (is_polled || state.phase == EdgePhase::landing)
+      engine_.counters().bytes_received += static_cast<uint64_t>(step.slice.length);
     if (!state.holds_source) {
       complete_edge(edge);
       continue;
     }
-    const bool is_polled = state.phase == EdgePhase::streaming;
-    if (is_polled) engine_.counters().bytes_received += static_cast<uint64_t>(step.slice.length);
     state.phase = EdgePhase::releasing;
     if (!is_polled) drive(edge);
   }
@@ -73,6 +71,8 @@ int64_t Operation::readable_bytes(const PlanStep& step) const {
     if (state.phase == EdgePhase::streaming) {
       const int64_t reduced = reduced_[plan_->edges[step.first_edge + i].step];
       readable = std::min(readable, landed_pieces(state.stream, reduced) * piece_bytes());
+    } else if (state.phase == EdgePhase::landing) {
+      readable = std::min(readable, state.stream.told * piece_bytes());
     } else if (state.phase != EdgePhase::available) {
       return -1;
     }
@@ -83,6 +83,8 @@ int64_t Operation::readable_bytes(const PlanStep& step) const {
 View Operation::operand_part(const PlanOperand& operand, int64_t from, int64_t bytes) const {
   if (operand.edge < 0) return view(operand.slice).part(from, bytes);
   const EdgeState& state = edges_[operand.edge];
+  if (state.phase == EdgePhase::landing)
+    return view(plan_->edges[operand.edge].slice).part(from, bytes);
   if (state.phase != EdgePhase::streaming) return state.in_place.part(from, bytes);
   return piece_place(operand.edge, from / piece_bytes(), bytes);
 }
@@ -94,19 +96,13 @@ void Operation::reduce_part(const PlanStep& step, int64_t from, int64_t bytes) {
   const View to = view(step.slice).part(from, bytes);
   if (reduction_.user())
     reduce_by_user(to, sources_);
+  else if (streams_ && step.successor_count == 0)  // it is not read again
+    stream_reduce(to, sources_, reduction_.kind, *reduction_.basic);
   else
     reduce(to, sources_, reduction_.kind, *reduction_.basic);
 }
 
-// ---- Operands that come in pieces
-
-int64_t Operation::element_bytes() const {
-  return reduction_.basic ? basic_info(*reduction_.basic).size : 1;
-}
-
-int64_t Operation::piece_bytes() const {
-  return kOperandPieceBytes / element_bytes() * element_bytes();
-}
+// ---- Operands that come in fragments
 
 // The others would have to wait for this operand, piece by piece.
 bool Operation::reduces_fragments(const Edge& edge) const {
@@ -122,76 +118,6 @@ void Operation::reduce_fragment(int edge, std::span<const std::byte> payload) {
   state.in_place = {start - state.moved, &packed_[edge], 0, planned.slice.length};
   reduce_part(plan_->steps[planned.step], state.moved, bytes);
   reduced_[planned.step] += bytes;
-}
-
-// Pieces from the start of the operand on; those that have been reduced are among them.
-int64_t Operation::landed_pieces(const Stream& stream, int64_t reduced) const {
-  int64_t landed = reduced / piece_bytes();
-  while (landed < stream.posted && stream.in_flight[landed % 2] == 0) ++landed;
-  return landed;
-}
-
-bool Operation::worth_streaming(const Edge& edge) const {
-  if (edge.operand < 0 || reduction_.user() || edge.slice.length <= piece_bytes()) return false;
-  // A place that the result only partly covers would be overwritten by it.
-  const Slice& to = plan_->steps[edge.step].slice;
-  const bool apart = edge.slice.buffer != to.buffer ||
-                     edge.slice.offset + edge.slice.length <= to.offset ||
-                     to.offset + to.length <= edge.slice.offset;
-  return apart || edge.slice == to;
-}
-
-// Two places in turn, or where the result will be if the operand lands there.
-View Operation::piece_place(int edge, int64_t piece, int64_t bytes) const {
-  const Edge& planned = plan_->edges[edge];
-  const bool in_result = planned.slice == plan_->steps[planned.step].slice;
-  return view(planned.slice).part((in_result ? piece : piece % 2) * piece_bytes(), bytes);
-}
-
-void Operation::begin_stream(int edge, Path path) {
-  EdgeState& state = edges_[edge];
-  const Edge& planned = plan_->edges[edge];
-  state.phase = EdgePhase::streaming;
-  state.stream = {};
-  const int64_t pieces = (planned.slice.length - 1) / piece_bytes() + 1;
-  state.pieces.resize(static_cast<size_t>(std::min(pieces, kMostKeptPieces)));
-  state.path = path;
-  state.holds_source = true;
-  const bool in_result = planned.slice == plan_->steps[planned.step].slice;
-  const int64_t used =
-      in_result ? planned.slice.length : std::min(planned.slice.length, 2 * piece_bytes());
-  transport(edge).will_use(view(planned.slice).part(0, used));
-}
-
-// Reads as far ahead of the reduction as there are places. Ends when the step does.
-bool Operation::stream(int edge) {
-  EdgeState& state = edges_[edge];
-  const Edge& planned = plan_->edges[edge];
-  const int64_t piece = piece_bytes();
-  for (;;) {
-    const int64_t from = state.stream.posted * piece;
-    if (from >= std::min(planned.slice.length, reduced_[planned.step] + 2 * piece)) return false;
-    const int64_t bytes = std::min(piece, planned.slice.length - from);
-    const View place = piece_place(edge, state.stream.posted, bytes);
-    CompiledTransfer& transfer =
-        state.pieces[static_cast<size_t>(state.stream.posted) % state.pieces.size()];
-    if (!state.stream.compiled) {
-      const TransportLimits& limits = transport(edge).limits();
-      transfer.begin(place, remote_view(edge).part(from, bytes), shape_of(state.path), limits.sgl,
-                     transfer_rules(limits));
-      state.stream.compiled = true;
-    }
-    const auto place_number = static_cast<int>(state.stream.posted % 2);
-    while (state.has_next(transfer)) {
-      ++state.stream.in_flight[place_number];  // before posting: it may be done at once
-      const Post posted = post_next(edge, place, place_number);
-      if (posted == Post::done) continue;
-      --state.stream.in_flight[place_number];
-      return posted == Post::failed;
-    }
-    state.stream.compiled = false;
-    ++state.stream.posted;
-  }
 }
 
 // Memory for `count` elements as the user's function expects them.

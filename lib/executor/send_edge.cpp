@@ -148,10 +148,11 @@ void Operation::take_answer(int edge, MessageKind kind, std::span<const std::byt
       if (kind == MessageKind::ask_send) {
         state.phase = EdgePhase::posting_sends;
         compile_lists(edge);
+      } else if (state.offer.flag != 0) {
+        begin_writing_pieces(edge);
       } else {
         state.phase = EdgePhase::writing;
-        state.path = Path::write;
-        compile(edge, Path::write);
+        compile(edge, Path::write, 0, plan_->edges[edge].slice.length);
       }
       return drive(edge);
     }
@@ -181,7 +182,7 @@ bool Operation::push(int edge) {
 
 bool Operation::notify(int edge) {
   if (send(edge, MessageKind::written, nullptr, 0) != Post::done) return false;
-  if (edges_[edge].path == Path::map_both) {  // the receiver has its own part to load
+  if (edges_[edge].is_shared()) {  // the receiver has its own part to load
     edges_[edge].phase = EdgePhase::awaiting_answer;
     return true;
   }

@@ -15,7 +15,7 @@ void Operation::compile_lists(int edge) {
   EdgeState& state = edges_[edge];
   transport(edge).will_use(view(plan_->edges[edge].slice));
   SglLimits limits = transport(edge).limits().sgl;
-  const bool receiver_packs = state.offer.receiver_packs != 0;
+  const bool receiver_packs = state.offer.flag != 0;
   if (receiver_packs) std::swap(limits.max_send_sge, limits.max_recv_sge);
   View packing = view(plan_->edges[edge].slice), other = remote_view(edge);
   const bool turned = receiver_packs == plan_->edges[edge].sends;
@@ -35,7 +35,7 @@ bool Operation::answer_with_lists(int edge) {
               target.length,
               0,
               OfferedLayout::opaque,
-              state.offer.receiver_packs};
+              state.offer.flag};
   if (!describe_layout(edge, *target.layout, &place)) return false;
   if (place.layout == OfferedLayout::opaque) return push_instead(edge);
   if (!state.answer_ready) {

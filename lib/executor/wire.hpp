@@ -18,7 +18,7 @@ enum class MessageKind : uint16_t {
   grant,         // receiver: Grant; the receives of one more batch are posted
   fetched,       // receiver's answer: it has read the data, the source is free
   fragment,      // sender: the next bytes, in order
-  written,       // sender: all writes are done and visible
+  written,       // sender: all writes, or those of one more piece, are done and visible
   layout,        // LayoutFragment and bytes of a serialised layout
   abandon,       // the operation has failed here: AbandonHead and the text why
   hold_eager,    // too much has come for operations that have not started: only offer
@@ -47,7 +47,9 @@ struct Offer {
   int64_t length;          // of the slice
   uint64_t layout_hash;
   OfferedLayout layout;
-  uint32_t receiver_packs;  // ask_send: the side of the lists that may have packed SGEs
+  // ask_send: the receiver's side of the lists may have packed SGEs; ask_write: it wants to hear
+  // of each piece (kOperandPieceBytes) that has been written, in turn.
+  uint32_t flag;
 };
 
 struct Grant {

@@ -26,10 +26,11 @@ int half_trips_of(Path path) {
     case Path::write_lists:
       return 1;
     case Path::map_both:  // offer, answer, the end of it
-    case Path::push:      // offer, answer, first fragment
-    case Path::read:      // offer, read request, its answer
-    case Path::write:     // offer, answer, write
-    case Path::send:      // offer, grant, send
+    case Path::lists_both:
+    case Path::push:   // offer, answer, first fragment
+    case Path::read:   // offer, read request, its answer
+    case Path::write:  // offer, answer, write
+    case Path::send:   // offer, grant, send
       return 3;
   }
   return 1;
@@ -44,8 +45,13 @@ bool writes(Path path) {
   return path == Path::write || path == Path::write_lists;
 }
 
+bool is_shared(Path path) {
+  return path == Path::map_both || path == Path::lists_both;
+}
+
 bool posts_here(const Transfer& transfer) {
-  return transfer.path == Path::send || transfer.sends == writes(transfer.path);
+  return transfer.path == Path::send || transfer.path == Path::lists_both ||
+         transfer.sends == writes(transfer.path);
 }
 
 double runs_in(const View& view) {
@@ -102,7 +108,7 @@ int EdgeModel::move(bool sends, const EdgeEnd& mine, const EdgeEnd& theirs) {
                 phase_of(mine.view),
                 phase_of(theirs.view),
                 mine.view.length,
-                mine.piece_bytes};
+                std::max(mine.piece_bytes, theirs.piece_bytes)};
   auto [found, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
   if (is_new) transfers_.push_back(compile(sends, mine, theirs));
   return found->second;
@@ -137,17 +143,25 @@ Transfer EdgeModel::compile(bool sends, const EdgeEnd& mine, const EdgeEnd& thei
                          asks_to_write(source, target);
   transfer.is_unasked = transfer.path == Path::push && goes_unasked(source);
   transfer.half_trips = transfer.is_unasked ? 1 : half_trips_of(transfer.path);
+  if (transfer.path == Path::write && target.piece_bytes > 0)
+    transfer.parts_written = (transfer.bytes - 1) / target.piece_bytes + 1;
   int64_t packed = 0;
   bool packs_here = posts_here(transfer);
   switch (transfer.path) {
     case Path::read:
     case Path::read_lists:
+    case Path::write:
       packed = count_pieces(source.view, target, &transfer);
       break;
-    case Path::write:
     case Path::write_lists:
       packed = count_requests(source.view, target.view, &transfer);
       break;
+    case Path::lists_both: {
+      const int64_t own = own_bytes(transfer);
+      const int64_t from = sends ? transfer.bytes - own : 0;
+      packed = count_requests(source.view.part(from, own), target.view.part(from, own), &transfer);
+      break;
+    }
     case Path::send:
       packed = count_lists(source.view, target.view, &transfer);
       packs_here = receiver_packs(query_.limits, target.view) != sends;
@@ -177,27 +191,28 @@ Path EdgeModel::choose_path(const EdgeEnd& source, const EdgeEnd& target) {
   const TransportLimits& limits = query_.limits;
   const int64_t bytes = source.view.length;
   if (fits_in_message(limits, query_.eager_bytes, bytes)) return Path::eager;
-  const bool stores = target.shared && !goes_at_once(limits, query_.eager_bytes, bytes) &&
-                      can_announce(*target.view.layout);
-  const int ranks = query_.problem.size;
-  if (stores && bytes_to_store(limits, flow_, ranks, bytes, false) > 0) return Path::store;
-  if (asks_to_write(source, target) && fit_to_write(limits, flow_, *source.view.layout, bytes))
-    return Path::write_lists;
+  const bool asks = can_announce(*target.view.layout) &&
+                    bytes_to_store(limits, flow_, query_.problem.size, bytes) > 0;
+  const bool writable = fit_to_write(limits, flow_, *source.view.layout, bytes) &&
+                        fit_to_write(limits, flow_, *target.view.layout, bytes);
+  if (asks && flow_ == Flow::to_root && !goes_unasked(source)) {
+    if (target.shared) return Path::store;
+    if (writable) return Path::write_lists;
+  }
   const bool mappable = limits.can_map && source.shared;
   const bool reachable = limits.registers_memory || limits.two_sided_lists || mappable;
   const Layout& layout = *source.view.layout;
   if (!reachable || !worth_describing(limits, layout, mappable) || !can_announce(layout))
     return Path::push;
-  if (mappable && stores && bytes_to_store(limits, flow_, ranks, bytes, true) > 0)
-    return Path::map_both;
-  if (mappable) return Path::map;
-  return bulk_path(limits, flow_, target.view, source.view, reachable);
+  if (mappable) return asks && (target.shared || writable) ? Path::map_both : Path::map;
+  const Path path = bulk_path(limits, flow_, target.view, source.view, reachable);
+  return path == Path::lists_both && !asks ? Path::push : path;
 }
 
 // As the root of a gather decides it, which knows its own layout only.
 bool EdgeModel::asks_to_write(const EdgeEnd& source, const EdgeEnd& target) {
   const int64_t bytes = source.view.length;
-  return !target.shared && !goes_at_once(query_.limits, query_.eager_bytes, bytes) &&
+  return flow_ == Flow::to_root && !target.shared && !goes_unasked(source) &&
          fit_to_write(query_.limits, flow_, *target.view.layout, bytes) &&
          can_announce(*target.view.layout);
 }
@@ -224,14 +239,14 @@ void EdgeModel::count_messages(Transfer* transfer) const {
     messages = answers ? 1 : 0;                                               // to the offer
     if (transfer->path == Path::send) messages += transfer->traffic.batches;  // grants
     if (transfer->is_declined) messages += 1;
-    if (transfer->path == Path::map_both) messages += 1;  // "fetched"
+    if (is_shared(transfer->path)) messages += 1;  // "fetched"
     return;
   }
   messages = 1;
   if (transfer->path == Path::push) messages += (transfer->bytes + most - 1) / most;
   const bool tells =
-      writes(transfer->path) || transfer->path == Path::map_both || transfer->path == Path::store;
-  if (tells) messages += 1;  // "written"
+      writes(transfer->path) || is_shared(transfer->path) || transfer->path == Path::store;
+  if (tells) messages += transfer->parts_written;  // "written"
   if (transfer->is_declined) messages += 1;
 }
 
@@ -266,7 +281,7 @@ void EdgeModel::count_device(Transfer* transfer) const {
     }
     case Path::write:
       answer(offer);
-      first(0);
+      for (int64_t i = 0; i < transfer->parts_written; ++i) first(0);
       break;
     case Path::send:
       answer(offer);
@@ -295,14 +310,18 @@ void EdgeModel::count_bytes(int64_t packed, bool packs_here, Transfer* transfer)
     traffic.bytes_packed = transfer->bytes;
     return;
   }
-  if (is_mapped(transfer->path) && transfer->path != Path::map) {
-    const int64_t stored =
-        bytes_to_store(query_.limits, flow_, query_.problem.size, transfer->bytes, true);
-    traffic.bytes_direct = transfer->sends ? stored : transfer->bytes - stored;
+  if (is_shared(transfer->path) || transfer->path == Path::store) {
+    traffic.bytes_direct = own_bytes(*transfer);
     return;
   }
   if (packs_here) traffic.bytes_packed = packed;
   if (transfer->sends == writes(transfer->path)) traffic.bytes_direct = transfer->bytes - packed;
+}
+
+// Of a transfer to which both ends may do something, this end's part.
+int64_t EdgeModel::own_bytes(const Transfer& transfer) const {
+  const int64_t stored = bytes_to_store(query_.limits, flow_, query_.problem.size, transfer.bytes);
+  return transfer.sends ? stored : transfer.bytes - stored;
 }
 
 int64_t EdgeModel::count_requests(const View& local, const View& remote, Transfer* transfer) const {
@@ -311,7 +330,7 @@ int64_t EdgeModel::count_requests(const View& local, const View& remote, Transfe
   return count_batches(compiler, false, transfer);
 }
 
-// As Operation::stream().
+// As Operation::stream() and Operation::write_pieces().
 int64_t EdgeModel::count_pieces(const View& source, const EdgeEnd& target,
                                 Transfer* transfer) const {
   const int64_t length = source.length;
@@ -319,7 +338,9 @@ int64_t EdgeModel::count_pieces(const View& source, const EdgeEnd& target,
   int64_t packed = 0;
   for (int64_t from = 0; from < length; from += piece) {
     const int64_t bytes = std::min(piece, length - from);
-    packed += count_requests(target.view.part(from, bytes), source.part(from, bytes), transfer);
+    const View from_source = source.part(from, bytes), to_target = target.view.part(from, bytes);
+    packed += writes(transfer->path) ? count_requests(from_source, to_target, transfer)
+                                     : count_requests(to_target, from_source, transfer);
   }
   return packed;
 }
@@ -406,7 +427,12 @@ void EdgeModel::predict_on_node(const EdgeEnd& source, const EdgeEnd& target, bo
   };
   const NodeTraffic plain = one_way ? NodeTraffic::one_way : NodeTraffic::exchange;
   const NodeTraffic combined = one_way ? NodeTraffic::operand : NodeTraffic::operand_exchange;
-  const auto bytes = static_cast<double>(transfer->bytes);
+  // The receiver's part is the larger one of two.
+  const int64_t stored =
+      transfer->path == Path::lists_both
+          ? bytes_to_store(query_.limits, flow_, query_.problem.size, transfer->bytes)
+          : 0;
+  const auto bytes = static_cast<double>(transfer->bytes - stored);
   // Two ends at the same time where it is one-way; an operand's runs are combined at its target.
   const double irregular_ends =
       (irregular_runs_in(source.view) + irregular_runs_in(target.view)) / (one_way ? 2 : 1);

@@ -18,7 +18,7 @@ namespace sgl {
 struct EdgeEnd {
   View view;
   bool shared = false;      // memory of sglcoll_mem_alloc
-  int64_t piece_bytes = 0;  // of an operand that is read piece by piece; 0: whole
+  int64_t piece_bytes = 0;  // of an operand that comes piece by piece; 0: whole
 };
 
 double mean_run_bytes(const View& view);
@@ -28,8 +28,9 @@ struct Transfer {
   bool sends = false;
   bool signal = false;
   Path path = Path::eager;
-  bool is_unasked = false;   // pushed without an answer to the offer
-  bool is_declined = false;  // the receiver has asked for another way before
+  bool is_unasked = false;    // pushed without an answer to the offer
+  bool is_declined = false;   // the receiver has asked for another way before
+  int64_t parts_written = 1;  // each is told, where the sender writes
   int64_t bytes = 0;
   Traffic traffic;
   int least_sges = 0, most_sges = 0;  // of the local lists of the work requests, if this end posts
@@ -83,6 +84,7 @@ class EdgeModel {
                              Transfer* transfer) const;
   void count_device(Transfer* transfer) const;
   void count_bytes(int64_t packed, bool packs_here, Transfer* transfer) const;
+  int64_t own_bytes(const Transfer& transfer) const;
   // Gives the bytes that one of the ends packs.
   int64_t count_requests(const View& local, const View& remote, Transfer* transfer) const;
   int64_t count_pieces(const View& source, const EdgeEnd& target, Transfer* transfer) const;

@@ -1,11 +1,17 @@
 #include "explain/peer_slices.hpp"
 
+#include "executor/lowering.hpp"
+
 namespace sgl {
 namespace {
 
 constexpr int64_t kMostSteps = 1 << 20;  // of one search
 
 }  // namespace
+
+bool in_pieces(const PlanQuery& query, const Slice& operand, const Slice& result) {
+  return !query.user_element && comes_in_pieces(operand, result, kOperandPieceBytes);
+}
 
 PeerSlices::Known& PeerSlices::schedule_of(int peer) {
   for (Known& known : known_)
@@ -17,8 +23,8 @@ PeerSlices::Known& PeerSlices::schedule_of(int peer) {
   return known;
 }
 
-std::optional<Slice> PeerSlices::look_in(Known& known, int64_t round, uint32_t tag,
-                                         bool peer_sends) {
+std::optional<PeerSlice> PeerSlices::look_in(Known& known, int64_t round, uint32_t tag,
+                                             bool peer_sends) {
   if (round < 0 || round >= known.schedule.rounds) return std::nullopt;
   if (!known.generated || known.round.number() != round) {
     known.round.reset(round);
@@ -30,23 +36,25 @@ std::optional<Slice> PeerSlices::look_in(Known& known, int64_t round, uint32_t t
     ++steps_;
     const bool sends = step.kind == StepKind::send;
     const bool exchanges = sends || step.kind == StepKind::recv;
-    if (exchanges && sends == peer_sends && step.peer == self && step.tag == tag) return step.slice;
+    if (exchanges && sends == peer_sends && step.peer == self && step.tag == tag)
+      return PeerSlice{step.slice};
     if (peer_sends) continue;
     for (const Operand& operand : known.round.operands(step)) {
       ++steps_;
-      if (operand.incoming() && operand.peer == self && operand.tag == tag) return operand.slice;
+      if (operand.incoming() && operand.peer == self && operand.tag == tag)
+        return PeerSlice{operand.slice, in_pieces(query_, operand.slice, step.slice)};
     }
   }
   return std::nullopt;
 }
 
-std::optional<Slice> PeerSlices::find(int peer, uint32_t tag, bool peer_sends, int64_t round) {
+std::optional<PeerSlice> PeerSlices::find(int peer, uint32_t tag, bool peer_sends, int64_t round) {
   Known& known = schedule_of(peer);
   last_ = &known;
   const int64_t limit = steps_ + kMostSteps;
   for (int64_t distance = 0; distance < known.schedule.rounds + round && steps_ < limit;
        ++distance) {
-    std::optional<Slice> found = look_in(known, round + distance, tag, peer_sends);
+    std::optional<PeerSlice> found = look_in(known, round + distance, tag, peer_sends);
     if (!found && distance > 0) found = look_in(known, round - distance, tag, peer_sends);
     if (found) return found;
     if (round - distance < 0 && round + distance >= known.schedule.rounds) break;

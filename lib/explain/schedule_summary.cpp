@@ -88,7 +88,8 @@ class Walker {
         summary_.reduced_bytes += step.slice.length * (static_cast<int64_t>(operands.size()) - 1);
         for (const Operand& operand : operands)
           if (operand.incoming() && operand.slice.length > 0)
-            add_edge(false, operand.peer, operand.tag, operand.slice, &line, true);
+            add_edge(false, operand.peer, operand.tag, operand.slice, &line,
+                     in_pieces(query_, operand.slice, step.slice));
         break;
       }
     }
@@ -112,9 +113,9 @@ class Walker {
   }
 
   void add_edge(bool sends, int peer, uint32_t tag, const Slice& slice, StepLine* line,
-                bool operand = false) {
+                bool in_pieces = false) {
     const int index =
-        is_signal(slice) ? edges_.signal(sends) : transfer_of(sends, peer, tag, slice, operand);
+        is_signal(slice) ? edges_.signal(sends) : transfer_of(sends, peer, tag, slice, in_pieces);
     const Transfer& transfer = edges_.transfers()[static_cast<size_t>(index)];
     summary_.traffic += transfer.traffic;
     ++summary_.edges;
@@ -152,7 +153,7 @@ class Walker {
     }
   };
 
-  int transfer_of(bool sends, int peer, uint32_t tag, const Slice& slice, bool operand) {
+  int transfer_of(bool sends, int peer, uint32_t tag, const Slice& slice, bool in_pieces) {
     const OwnKey key{sends, slice.buffer, slice.length};
     if (peers_.steps_looked_at() > kPeerSteps) {
       auto known = like_.find(key);
@@ -162,14 +163,15 @@ class Walker {
       }
     }
     EdgeEnd mine = end_of(slice, mine_, schedule_.temp_bytes);
-    if (operand) mine.piece_bytes = kOperandPieceBytes;
-    const std::optional<Slice> found = peers_.find(peer, tag, !sends, round_.number());
+    if (in_pieces) mine.piece_bytes = kOperandPieceBytes;
+    const std::optional<PeerSlice> found = peers_.find(peer, tag, !sends, round_.number());
     int index = 0;
     // Of another length where only the peer knows its counts.
-    if (found && found->length == slice.length) {
+    if (found && found->slice.length == slice.length) {
       theirs_ = query_.buffers(peer);
-      const Slice other{found->buffer, found->offset, slice.length};
-      index = edges_.move(sends, mine, end_of(other, theirs_, peers_.temp_bytes()));
+      EdgeEnd theirs = end_of(found->slice, theirs_, peers_.temp_bytes());
+      if (found->in_pieces) theirs.piece_bytes = kOperandPieceBytes;
+      index = edges_.move(sends, mine, theirs);
     } else {
       summary_.peers_assumed = true;
       index =

@@ -77,34 +77,6 @@ TEST_P(OnSimRanks, MoreOperationsThanQueuesHold) {
 INSTANTIATE_TEST_SUITE_P(Ranks, OnSimRanks, testing::ValuesIn(kThreadCounts),
                          [](const auto& ranks) { return "Of" + std::to_string(ranks.param); });
 
-// Operands that are read in several pieces, whose batches end in any order.
-TEST_F(OnSim, TwoRailsReduceLongOperands) {
-  constexpr int64_t kValues = 400'000;
-  setenv("SGLCOLL_RAILS", "2", 1);
-  for (int size : {2, 3})
-    for_every_builder(size, [&](const NamedCheck& named) {
-      if (std::string_view(named.collective).find("reduce") == std::string_view::npos) return;
-      on_threads(size, [&](sglcoll_comm world) {
-        std::vector<TypeCase> types = int32_types();
-        for (const TypeCase& type : std::span(types).first(2)) {
-          SCOPED_TRACE(type.name);
-          ASSERT_OK(named.check(world, type, kValues / type.values));
-        }
-        free_types(types);
-      });
-    });
-  unsetenv("SGLCOLL_RAILS");
-}
-
-// ---- Shapes: which one is taken shows in who posts, and who copies
-
-struct Shape {
-  const char* name;
-  int64_t sender_run, receiver_run;  // int32s in a run; 0: one run
-  bool sender_posts, receiver_posts;
-  bool sender_packs, receiver_packs;
-};
-
 constexpr int64_t kShapeCount = 24 << 10;  // int32s
 
 sglcoll_type type_of_runs(int64_t run) {
@@ -117,6 +89,40 @@ sglcoll_type type_of_runs(int64_t run) {
   EXPECT_OK(sglcoll_type_commit(&type));
   return type;
 }
+
+// Operands that are read or written in several pieces, whose batches end in any order.
+class LongOperands : public OnSim, public testing::WithParamInterface<int> {};
+
+TEST_P(LongOperands, AreReduced) {
+  constexpr int64_t kValues = 400'000;
+  setenv("SGLCOLL_RAILS", std::to_string(GetParam()).c_str(), 1);
+  for (int size : {2, 3})
+    for_every_builder(size, [&](const NamedCheck& named) {
+      if (std::string_view(named.collective).find("reduce") == std::string_view::npos) return;
+      on_threads(size, [&](sglcoll_comm world) {
+        std::vector<TypeCase> types = int32_types();
+        types.push_back({"runs of 4 KiB", type_of_runs(1024), kShapeCount});
+        for (const TypeCase* type : {&types[0], &types[1], &types.back()}) {
+          SCOPED_TRACE(type->name);
+          ASSERT_OK(named.check(world, *type, kValues / type->values));
+        }
+        free_types(types);
+      });
+    });
+  unsetenv("SGLCOLL_RAILS");
+}
+
+INSTANTIATE_TEST_SUITE_P(Rails, LongOperands, testing::Values(1, 2),
+                         [](const auto& rails) { return std::to_string(rails.param); });
+
+// ---- Shapes: which one is taken shows in who posts, and who copies
+
+struct Shape {
+  const char* name;
+  int64_t sender_run, receiver_run;  // int32s in a run; 0: one run
+  bool sender_posts, receiver_posts;
+  bool sender_packs, receiver_packs;
+};
 
 void check_shape(sglcoll_comm world, const Shape& shape) {
   const bool sends = rank_of(world) == 0;

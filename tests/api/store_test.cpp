@@ -27,6 +27,13 @@ bool have_two_processors() {
   return std::thread::hardware_concurrency() >= 2;
 }
 
+// Whether processes of one user may reach each other's memory without being asked.
+bool may_cross() {
+  std::ifstream scope("/proc/sys/kernel/yama/ptrace_scope");
+  int value = 0;
+  return !(scope >> value) || value == 0;
+}
+
 // What the call has copied without messages on this rank.
 int64_t direct_bytes(sglcoll_comm world, const std::function<void()>& call) {
   EXPECT_OK(sglcoll_barrier(world));
@@ -69,11 +76,24 @@ TEST(Store, BothEndsOfABroadcastCopyAPart) {
   });
 }
 
-// Whether processes of one user may reach each other's memory without being asked.
-bool may_cross() {
-  std::ifstream scope("/proc/sys/kernel/yama/ptrace_scope");
-  int value = 0;
-  return !(scope >> value) || value == 0;
+// Each of the two loads, stores, reads or writes its part by what kind of memory it is.
+TEST(Store, BothEndsOfABroadcastToOrFromPrivateMemory) {
+  if (!have_two_processors()) GTEST_SKIP() << "ranks that share a processor do not write";
+  if (!may_cross()) GTEST_SKIP() << "kernel.yama.ptrace_scope forbids it";
+  for (bool shared_source : {false, true})
+    for (bool shared_target : {false, true})
+      on_world(2, [&](sglcoll_comm world) {
+        const int rank = rank_of(world);
+        Integers data(world, rank == 1 ? shared_source : shared_target, kCount);
+        for (int turn = 0; turn < 3; ++turn) {
+          data.fill(rank == 1 ? 77 + turn : 0);
+          const int64_t direct = direct_bytes(
+              world, [&] { ASSERT_OK(sglcoll_bcast(data.data(), kCount, SGLCOLL_INT, 1, world)); });
+          constexpr int64_t kWritten = kBytes / 2 / 64 * 64;
+          EXPECT_EQ(direct, rank == 1 ? kWritten : kBytes - kWritten);
+          EXPECT_EQ(data.wrong_strided(77 + turn, 0, kCount, 1), -1);
+        }
+      });
 }
 
 TEST(Store, TheSenderOfAGatherWritesToPrivateMemory) {
@@ -131,6 +151,8 @@ TEST(Store, AFilterThatForbidsWritingOnly) {
             if (rank == root) {
               EXPECT_EQ(all.wrong_strided(10 + root, kCount, kCount, 1), -1);
             }
+            ASSERT_OK(sglcoll_bcast(mine.data(), kCount, SGLCOLL_INT, root, world));
+            EXPECT_EQ(mine.wrong_strided(root * 11, 0, kCount, 1), -1);
           }
         });
       },

@@ -28,26 +28,28 @@ TEST(PathOnNode, with_a_processor_each_transfers_up_to_512_KiB_are_pushed) {
   EXPECT_EQ(choice(true, Collective::allgather, blocks(4 << 20, 16 << 10)), Path::read_lists);
 }
 
-TEST(PathOnNode, of_a_rooted_collective_all_are_pushed) {
-  EXPECT_EQ(choice(true, Collective::bcast, Layout::run(0, 64 << 20)), Path::push);
-  EXPECT_EQ(choice(true, Collective::gatherv, Layout::run(0, 64 << 20)), Path::push);
+TEST(PathOnNode, both_ends_copy_a_part_of_a_broadcast_from_32_KiB_on) {
+  for (int64_t longer : {64 << 10, 64 << 20}) {
+    EXPECT_EQ(choice(true, Collective::bcast, Layout::run(0, longer)), Path::lists_both);
+    EXPECT_EQ(choice(true, Collective::bcast, blocks(longer, 16 << 10)), Path::lists_both);
+    EXPECT_EQ(choice(true, Collective::bcast, blocks(longer, 8 << 10)), Path::push);
+    EXPECT_EQ(choice(true, Collective::gatherv, Layout::run(0, longer)), Path::push);
+  }
+  EXPECT_EQ(choice(true, Collective::bcast, Layout::run(0, (32 << 10) - 1)), Path::push);
 }
 
 TEST(PathOnNode, a_root_and_its_peers_copy_together_with_a_processor_each) {
   const TransportLimits own = shm_limits(4, true, true, true);
   constexpr int64_t kLess = (32 << 10) - 1, kMore = (1 << 20) + 100;
-  for (bool source_mapped : {false, true}) {
-    EXPECT_EQ(bytes_to_store(own, Flow::to_root, 4, kMore, source_mapped), kMore);
-    EXPECT_EQ(bytes_to_store(own, Flow::to_root, 4, kLess, source_mapped), 0);
-    EXPECT_EQ(bytes_to_store(own, Flow::exchange, 4, kMore, source_mapped), 0);
-    EXPECT_EQ(bytes_to_store(own, Flow::apart, 4, kMore, source_mapped), 0);
-  }
-  EXPECT_EQ(bytes_to_store(own, Flow::from_root, 4, kMore, true), 1 << 18);  // whole lines
-  EXPECT_EQ(bytes_to_store(own, Flow::from_root, 4, kMore, false), 0);
+  EXPECT_EQ(bytes_to_store(own, Flow::to_root, 4, kMore), kMore);
+  EXPECT_EQ(bytes_to_store(own, Flow::to_root, 4, kLess), 0);
+  EXPECT_EQ(bytes_to_store(own, Flow::exchange, 4, kMore), 0);
+  EXPECT_EQ(bytes_to_store(own, Flow::apart, 4, kMore), 0);
+  EXPECT_EQ(bytes_to_store(own, Flow::from_root, 4, kMore), 1 << 18);  // whole lines
   const TransportLimits shared = shm_limits(4, false, true, true);
-  EXPECT_EQ(bytes_to_store(shared, Flow::to_root, 4, kMore, true), 0);
+  EXPECT_EQ(bytes_to_store(shared, Flow::to_root, 4, kMore), 0);
   const TransportLimits unmapped = shm_limits(4, true, false, true);
-  EXPECT_EQ(bytes_to_store(unmapped, Flow::to_root, 4, kMore, true), 0);
+  EXPECT_EQ(bytes_to_store(unmapped, Flow::to_root, 4, kMore), 0);
 }
 
 TEST(PathOnNode, what_goes_to_one_peer_only_is_pushed_up_to_128_KiB) {

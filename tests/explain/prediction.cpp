@@ -14,6 +14,7 @@ constexpr LayoutCase kLayouts[] = {
     {"contig", "contig", "256"},
     {"contig", "contig", "100K"},
     {"vector:4096:8192", "vector:4096:8192", "64K"},
+    {"vector:4096:8192", "vector:4096:8192", "600K"},
     {"vector:64:128", "contig", "40K"},
     {"contig", "vector:512:1024", "40K"},
     {"indexed:3:64:4096:128", "contig", "100K"},
