@@ -10,11 +10,17 @@ uint64_t edge_name(int peer, uint32_t tag) {
   return static_cast<uint64_t>(static_cast<uint32_t>(peer)) << 32 | tag;
 }
 
+bool overlap(const Slice& one, const Slice& other) {
+  return one.buffer == other.buffer && one.offset < other.offset + other.length &&
+         other.offset < one.offset + one.length;
+}
+
 }  // namespace
 
 Plan::Plan(const Problem& for_problem, const Schedule& schedule)
     : problem(for_problem), algorithm(schedule.algorithm), temp_bytes(schedule.temp_bytes) {
   unroll(schedule);
+  mark_results();
   index_edges();
   order_short_run();
 }
@@ -70,6 +76,19 @@ void Plan::unroll(const Schedule& schedule) {
     if (step.successor_count++ == 0) step.first_successor = static_cast<int>(successors.size());
     successors.push_back(later);
   }
+}
+
+bool Plan::reads(const PlanStep& step, const Slice& slice) const {
+  if (step.kind == StepKind::send) return overlap(step.slice, slice);
+  for (int i = step.first_operand; i < step.first_operand + step.operand_count; ++i)
+    if (operands[i].edge < 0 && overlap(operands[i].slice, slice)) return true;
+  return false;
+}
+
+void Plan::mark_results() {
+  for (PlanStep& step : steps)
+    for (int i = 0; step.kind == StepKind::reduce && i < step.successor_count; ++i)
+      step.result_is_read |= reads(steps[successors[step.first_successor + i]], step.slice);
 }
 
 int Plan::add_edge(Edge edge) {

@@ -31,6 +31,7 @@ struct PlanStep {
   int first_edge, edge_count;  // in Plan::edges
   int first_successor, successor_count;
   int dependencies;
+  bool result_is_read = false;  // of a reduction, by a later step of this rank
 };
 
 struct PlanOperand {
@@ -84,6 +85,8 @@ class Plan {
   };
   int add_edge(Edge edge);
   void unroll(const Schedule& schedule);
+  bool reads(const PlanStep& step, const Slice& slice) const;
+  void mark_results();
   void index_edges();
   void order_short_run();
   void add_short_moves(int step);

@@ -96,7 +96,7 @@ void Operation::reduce_part(const PlanStep& step, int64_t from, int64_t bytes) {
   const View to = view(step.slice).part(from, bytes);
   if (reduction_.user())
     reduce_by_user(to, sources_);
-  else if (streams_ && step.successor_count == 0)  // it is not read again
+  else if (streams_ && !step.result_is_read)
     stream_reduce(to, sources_, reduction_.kind, *reduction_.basic);
   else
     reduce(to, sources_, reduction_.kind, *reduction_.basic);

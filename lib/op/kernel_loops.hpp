@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#if defined(__F16C__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -17,6 +17,10 @@
 
 namespace sgl::SGLCOLL_OP_ISA {
 namespace {
+
+#include "op/stream_line.hpp"
+
+constexpr int64_t kLineBytes = 64;
 
 template <class T>
 T load_at(const void* base, int64_t index) {
@@ -109,6 +113,31 @@ void reduce_elements(void* result, const void* left, const void* right, int64_t 
   }
 }
 
+// So many bytes of the result are made in registers, or in the cache, then written past it.
+constexpr int64_t kStreamedBytes = 8 * kLineBytes;
+
+// Whole lines of the result past the cache, what is before and after them as usual.
+template <class T, class Operation>
+void stream_elements(void* result, const void* left, const void* right, int64_t count) {
+  constexpr int64_t kSize = sizeof(T), kAtOnce = kStreamedBytes / kSize;
+  auto* to = static_cast<char*>(result);
+  const auto* a = static_cast<const char*>(left);
+  const auto* b = static_cast<const char*>(right);
+  const auto address = reinterpret_cast<uintptr_t>(result);
+  const auto before = static_cast<int64_t>(-address % kLineBytes) / kSize;
+  const bool has_lines = address % kSize == 0 && before + kAtOnce <= count;
+  int64_t done = has_lines ? before : count;
+  reduce_elements<T, Operation>(to, a, b, done);
+  alignas(kLineBytes) char part[kStreamedBytes];
+  for (; done + kAtOnce <= count; done += kAtOnce) {
+    reduce_elements<T, Operation>(part, a + done * kSize, b + done * kSize, kAtOnce);
+    for (int64_t at = 0; at < kStreamedBytes; at += kLineBytes)
+      stream_line(to + done * kSize + at, part + at);
+  }
+  reduce_elements<T, Operation>(to + done * kSize, a + done * kSize, b + done * kSize,
+                                count - done);
+}
+
 // The textbook product: as C's CX_LIMITED_RANGE, infinities are not recovered.
 template <class T>
 void multiply_complex(void* result, const void* left, const void* right, int64_t count) {
@@ -159,49 +188,53 @@ void reduce_pairs(void* result, const void* left, const void* right, int64_t cou
 
 // ---- The table ----
 
+template <class T, class Operation, bool kPastCache>
+constexpr ReduceKernel kElements =
+    kPastCache ? stream_elements<T, Operation> : reduce_elements<T, Operation>;
+
 // Operations that do not depend on the sign: T is unsigned.
-template <class T>
-ReduceKernel find_integer(OpKind kind) {
+template <class T, bool kPastCache>
+ReduceKernel find_unsigned(OpKind kind) {
   switch (kind) {
     case OpKind::sum:
-      return reduce_elements<T, Sum>;
+      return kElements<T, Sum, kPastCache>;
     case OpKind::prod:
-      return reduce_elements<T, Product>;
+      return kElements<T, Product, kPastCache>;
     case OpKind::land:
-      return reduce_elements<T, LogicalAnd>;
+      return kElements<T, LogicalAnd, kPastCache>;
     case OpKind::lor:
-      return reduce_elements<T, LogicalOr>;
+      return kElements<T, LogicalOr, kPastCache>;
     case OpKind::lxor:
-      return reduce_elements<T, LogicalXor>;
+      return kElements<T, LogicalXor, kPastCache>;
     case OpKind::band:
-      return reduce_elements<T, BitAnd>;
+      return kElements<T, BitAnd, kPastCache>;
     case OpKind::bor:
-      return reduce_elements<T, BitOr>;
+      return kElements<T, BitOr, kPastCache>;
     case OpKind::bxor:
-      return reduce_elements<T, BitXor>;
+      return kElements<T, BitXor, kPastCache>;
     default:
       return nullptr;
   }
 }
 
-template <class T, class Unsigned>
+template <class T, class Unsigned, bool kPastCache>
 ReduceKernel find_integer(OpKind kind) {
-  if (kind == OpKind::min) return reduce_elements<T, Min>;
-  if (kind == OpKind::max) return reduce_elements<T, Max>;
-  return find_integer<Unsigned>(kind);
+  if (kind == OpKind::min) return kElements<T, Min, kPastCache>;
+  if (kind == OpKind::max) return kElements<T, Max, kPastCache>;
+  return find_unsigned<Unsigned, kPastCache>(kind);
 }
 
-template <class T>
+template <class T, bool kPastCache>
 ReduceKernel find_real(OpKind kind) {
   switch (kind) {
     case OpKind::sum:
-      return reduce_elements<T, Sum>;
+      return kElements<T, Sum, kPastCache>;
     case OpKind::prod:
-      return reduce_elements<T, Product>;
+      return kElements<T, Product, kPastCache>;
     case OpKind::min:
-      return reduce_elements<T, Min>;
+      return kElements<T, Min, kPastCache>;
     case OpKind::max:
-      return reduce_elements<T, Max>;
+      return kElements<T, Max, kPastCache>;
     default:
       return nullptr;
   }
@@ -254,6 +287,38 @@ ReduceKernel find_pair(OpKind kind) {
   return kind == OpKind::minloc ? reduce_pairs<T, true> : reduce_pairs<T, false>;
 }
 
+// Of the numbers whose elements divide a cache line; null for others.
+template <bool kPastCache>
+ReduceKernel find_plain(OpKind kind, Basic basic) {
+  switch (basic) {
+    case Basic::int8:
+      return find_integer<int8_t, uint8_t, kPastCache>(kind);
+    case Basic::int16:
+      return find_integer<int16_t, uint16_t, kPastCache>(kind);
+    case Basic::int32:
+      return find_integer<int32_t, uint32_t, kPastCache>(kind);
+    case Basic::int64:
+      return find_integer<int64_t, uint64_t, kPastCache>(kind);
+    case Basic::uint8:
+      return find_integer<uint8_t, uint8_t, kPastCache>(kind);
+    case Basic::uint16:
+      return find_integer<uint16_t, uint16_t, kPastCache>(kind);
+    case Basic::uint32:
+      return find_integer<uint32_t, uint32_t, kPastCache>(kind);
+    case Basic::uint64:
+      return find_integer<uint64_t, uint64_t, kPastCache>(kind);
+    case Basic::float32:
+      return find_real<float, kPastCache>(kind);
+    case Basic::float64:
+      return find_real<double, kPastCache>(kind);
+    case Basic::boolean:
+    case Basic::byte:
+      return find_unsigned<uint8_t, kPastCache>(kind);
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 // The caller has checked op_supports.
@@ -264,41 +329,18 @@ ReduceKernel find_kernel(OpKind kind, Basic basic) {
   if (kind == OpKind::prod && is_complex(basic)) return op_avx2::find_kernel(kind, basic);
 #endif
   switch (basic) {
-    case Basic::int8:
-      return find_integer<int8_t, uint8_t>(kind);
-    case Basic::int16:
-      return find_integer<int16_t, uint16_t>(kind);
-    case Basic::int32:
-      return find_integer<int32_t, uint32_t>(kind);
-    case Basic::int64:
-      return find_integer<int64_t, uint64_t>(kind);
-    case Basic::uint8:
-      return find_integer<uint8_t, uint8_t>(kind);
-    case Basic::uint16:
-      return find_integer<uint16_t, uint16_t>(kind);
-    case Basic::uint32:
-      return find_integer<uint32_t, uint32_t>(kind);
-    case Basic::uint64:
-      return find_integer<uint64_t, uint64_t>(kind);
     case Basic::float16:
       return find_float16(kind);
     case Basic::bfloat16:
       return find_bfloat16(kind);
-    case Basic::float32:
-      return find_real<float>(kind);
-    case Basic::float64:
-      return find_real<double>(kind);
     case Basic::long_double:
-      return find_real<long double>(kind);
+      return find_real<long double, false>(kind);
     case Basic::complex_float:
       return find_complex<float>(kind);
     case Basic::complex_double:
       return find_complex<double>(kind);
     case Basic::complex_long_double:
       return find_complex<long double>(kind);
-    case Basic::boolean:
-    case Basic::byte:
-      return find_integer<uint8_t>(kind);
     case Basic::short_int:
       return find_pair<int16_t>(kind);
     case Basic::int_int:
@@ -311,8 +353,13 @@ ReduceKernel find_kernel(OpKind kind, Basic basic) {
       return find_pair<double>(kind);
     case Basic::long_double_int:
       return find_pair<long double>(kind);
+    default:
+      return find_plain<false>(kind, basic);
   }
-  return nullptr;
+}
+
+ReduceKernel find_streaming_kernel(OpKind kind, Basic basic) {
+  return find_plain<true>(kind, basic);
 }
 
 }  // namespace sgl::SGLCOLL_OP_ISA

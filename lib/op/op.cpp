@@ -106,8 +106,21 @@ ReduceKernel reduce_kernel_for([[maybe_unused]] Isa isa, OpKind kind, Basic basi
   return op_baseline::find_kernel(kind, basic);
 }
 
+ReduceKernel streaming_kernel_for([[maybe_unused]] Isa isa, OpKind kind, Basic basic) {
+  if (!op_supports(kind, basic)) return nullptr;
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return op_avx512::find_streaming_kernel(kind, basic);
+  if (isa == Isa::avx2) return op_avx2::find_streaming_kernel(kind, basic);
+#endif
+  return op_baseline::find_streaming_kernel(kind, basic);
+}
+
 ReduceKernel reduce_kernel(OpKind kind, Basic basic) {
   return reduce_kernel_for(best_isa(), kind, basic);
+}
+
+ReduceKernel streaming_kernel(OpKind kind, Basic basic) {
+  return streaming_kernel_for(best_isa(), kind, basic);
 }
 
 }  // namespace sgl

@@ -44,4 +44,8 @@ using ReduceKernel = void (*)(void* result, const void* left, const void* right,
 // The fastest kernel that this processor runs; null when !op_supports.
 ReduceKernel reduce_kernel(OpKind kind, Basic basic);
 
+// The same, but the result is written past the cache, and is in order for others only after a
+// fence. Null also where there is none: of 16-bit floats, complex numbers and pairs.
+ReduceKernel streaming_kernel(OpKind kind, Basic basic);
+
 }  // namespace sgl

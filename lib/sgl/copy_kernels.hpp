@@ -86,9 +86,13 @@ inline RunClass run_class(int64_t length) {
   return length < kLongRunBytes ? RunClass::vectors : RunClass::long_run;
 }
 
+// Whole lines to where one begins, past the cache, in order for others only after a fence.
+using LinesKernel = void (*)(std::byte* to, const std::byte* from, int64_t lines);
+
 struct CopyKernels {
   const RunKernels* by_class;  // indexed by RunClass
   ListKernel pack_list, unpack_list;
+  LinesKernel stream_lines;
 };
 
 // Only for an available instruction set.

@@ -5,7 +5,7 @@
 
 #include "sgl/copy_kernels.hpp"
 
-#if defined(__AVX512BW__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -361,7 +361,14 @@ constexpr RunKernels kTable[kRunClassCount] = {
     kernels_of<Vectors>(),     kernels_of<LongRun>(),
 };
 
-constexpr CopyKernels kKernels{kTable, move_list<true>, move_list<false>};
+#include "op/stream_line.hpp"
+
+void stream_lines(std::byte* to, const std::byte* from, int64_t lines) {
+  constexpr int64_t kLineBytes = 64;
+  for (int64_t at = 0; at < lines * kLineBytes; at += kLineBytes) stream_line(to + at, from + at);
+}
+
+constexpr CopyKernels kKernels{kTable, move_list<true>, move_list<false>, stream_lines};
 
 }  // namespace
 

@@ -118,32 +118,43 @@ class ElementStream {
   std::byte* array_ = nullptr;
 };
 
+// The last one writes to the result, if that lies in memory as an array.
+struct Kernels {
+  ReduceKernel fold, last;
+  bool past_cache;
+
+  Kernels(OpKind kind, Basic basic, bool past)
+      : fold(reduce_kernel(kind, basic)), last(fold), past_cache(past) {
+    if (!past) return;
+    if (ReduceKernel streaming = streaming_kernel(kind, basic)) last = streaming;
+  }
+};
+
 // Folds one tile. Only the last kernel call writes to the result's memory, so that
 // any source may be the result.
 void reduce_tile(const ElementStream& to, std::span<const ElementStream> sources,
-                 ReduceKernel kernel, int64_t first, int64_t count, bool past_cache) {
+                 const Kernels& kernels, int64_t first, int64_t count) {
   Tile gathered;
   Tile folded;
   const std::byte* left = sources[0].fetch(first, count, &folded);
-  std::byte* const direct = past_cache ? nullptr : to.direct(first);
+  std::byte* const direct = to.direct(first);
   for (size_t i = 1; i < sources.size(); ++i) {
     const std::byte* right = sources[i].fetch(first, count, &gathered);
-    const bool last = i + 1 == sources.size();
-    std::byte* result = last && direct != nullptr ? direct : folded.bytes.data();
-    kernel(result, left, right, count);
+    const bool in_place = i + 1 == sources.size() && direct != nullptr;
+    std::byte* result = in_place ? direct : folded.bytes.data();
+    (in_place ? kernels.last : kernels.fold)(result, left, right, count);
     left = result;
   }
-  if (direct == nullptr) to.store(first, count, &folded, past_cache);
+  if (direct == nullptr) to.store(first, count, &folded, kernels.past_cache);
 }
 
 void reduce_streams(const ElementStream& to, std::span<const ElementStream> sources,
-                    ReduceKernel kernel, int64_t count, int64_t tile, bool past_cache) {
-  if (!past_cache && sources.size() == 2 && to.direct(0) && sources[0].direct(0) &&
-      sources[1].direct(0)) {
-    return kernel(to.direct(0), sources[0].direct(0), sources[1].direct(0), count);
+                    const Kernels& kernels, int64_t count, int64_t tile) {
+  if (sources.size() == 2 && to.direct(0) && sources[0].direct(0) && sources[1].direct(0)) {
+    return kernels.last(to.direct(0), sources[0].direct(0), sources[1].direct(0), count);
   }
   for (int64_t first = 0; first < count; first += tile) {
-    reduce_tile(to, sources, kernel, first, std::min(tile, count - first), past_cache);
+    reduce_tile(to, sources, kernels, first, std::min(tile, count - first));
   }
 }
 
@@ -168,6 +179,7 @@ bool reduce_arrays(const View& to, const View& left, const View& right, OpKind k
 // Of two sources and more.
 void reduce_many(const View& to, std::span<const View> sources, OpKind kind, Basic basic,
                  bool past_cache) {
+  const Kernels kernels(kind, basic, past_cache);
   const ElementForm form(basic);
   constexpr size_t kInlineSources = 16;
   std::array<ElementStream, kInlineSources> inline_streams;
@@ -178,8 +190,8 @@ void reduce_many(const View& to, std::span<const View> sources, OpKind kind, Bas
     streams = many_streams;
   }
   for (size_t i = 0; i < sources.size(); ++i) streams[i] = ElementStream(sources[i], form);
-  reduce_streams(ElementStream(to, form), streams.first(sources.size()), reduce_kernel(kind, basic),
-                 to.length / form.size, kTileBytes / form.extent, past_cache);
+  reduce_streams(ElementStream(to, form), streams.first(sources.size()), kernels,
+                 to.length / form.size, kTileBytes / form.extent);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sgl/stream_copy.hpp"
 
 #include "sgl/copy.hpp"
+#include "sgl/copy_kernels.hpp"
 #include "sgl/run_blocks.hpp"
 
 #include <algorithm>
@@ -16,8 +17,6 @@ namespace {
 
 constexpr int64_t kLineBytes = 64;
 
-#if defined(__SSE2__)
-
 // Whole lines of the destination past the cache, what is before and after them as usual.
 void stream_run(std::byte* to, const std::byte* from, int64_t length) {
   const auto head = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) & (kLineBytes - 1));
@@ -26,27 +25,11 @@ void stream_run(std::byte* to, const std::byte* from, int64_t length) {
     return;
   }
   std::memcpy(to, from, static_cast<size_t>(head));
-  int64_t at = head;
-  for (; at + kLineBytes <= length; at += kLineBytes) {
-    const auto* source = reinterpret_cast<const __m128i*>(from + at);
-    auto* line = reinterpret_cast<__m128i*>(to + at);
-    const __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1);
-    const __m128i c = _mm_loadu_si128(source + 2), d = _mm_loadu_si128(source + 3);
-    _mm_stream_si128(line, a);
-    _mm_stream_si128(line + 1, b);
-    _mm_stream_si128(line + 2, c);
-    _mm_stream_si128(line + 3, d);
-  }
-  std::memcpy(to + at, from + at, static_cast<size_t>(length - at));
+  const int64_t lines = (length - head) / kLineBytes;
+  copy_kernels().stream_lines(to + head, from + head, lines);
+  const int64_t done = head + lines * kLineBytes;
+  std::memcpy(to + done, from + done, static_cast<size_t>(length - done));
 }
-
-#else
-
-void stream_run(std::byte* to, const std::byte* from, int64_t length) {
-  std::memcpy(to, from, static_cast<size_t>(length));
-}
-
-#endif
 
 bool worth_streaming(const View& to) {
   const int64_t runs = to.layout->run_count();
