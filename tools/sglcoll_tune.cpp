@@ -99,7 +99,7 @@ void print_summary(const NodeModel& model, const std::string& path, double secon
   fmt::print("read from {}, in runs of {}\n", bytes(choices.read_bytes),
              bytes(choices.read_run_bytes));
   fmt::print("past the cache from {}\n",
-             choices.stream_bytes == 0 ? "twice its second level" : bytes(choices.stream_bytes));
+             choices.stream_bytes == 0 ? "its second level" : bytes(choices.stream_bytes));
   fmt::print(
       "allreduce in one step up to {}; bcast and reduce shared by all from {}, or {} where "
       "ranks share processors\n",

@@ -12,7 +12,7 @@ struct NodeChoices {
   int64_t shared_read_run_bytes = 4 << 10;  // and for ranks that share processors
   int64_t read_bytes = 512 << 10;           // transfers worth reading, with a processor each
   int64_t read_apart_bytes = 128 << 10;     // the same of what goes to one rank only
-  int64_t stream_bytes = 0;                 // results go past the cache; 0: twice its second level
+  int64_t stream_bytes = 0;                 // results go past the cache; 0: its second level
   int64_t cooperative_bytes = 64 << 10;     // a broadcast or reduction is shared among all ranks
   int64_t shared_cooperative_bytes = 1 << 20;  // and where ranks share processors
   int64_t whole_bytes = 32 << 10;              // an allreduce is done in one step up to here

@@ -57,7 +57,7 @@ int64_t stream_bytes(const NodeChoices& choices) {
   if (choices.stream_bytes > 0) return choices.stream_bytes;
   constexpr int64_t kUsualL2Bytes = 2 << 20;
   int64_t l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return (l2_bytes > 0 ? l2_bytes : kUsualL2Bytes) * 2;
+  return l2_bytes > 0 ? l2_bytes : kUsualL2Bytes;
 }
 
 // With a processor for each rank, whoever gave it up would only lose it to others' work.
