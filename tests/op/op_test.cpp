@@ -17,6 +17,7 @@ namespace {
 constexpr uint64_t kSeed = 20240607;
 constexpr std::byte kGuard{0xa5};
 constexpr int64_t kMaxCount = 100;
+constexpr int64_t kMaxStreamed = 1400;  // several rows of lines of the shortest elements
 
 std::vector<Isa> available_isas() {
   std::vector<Isa> isas;
@@ -64,10 +65,10 @@ void draw_element(Basic basic, std::mt19937_64& random, std::byte* element) {
   }
 }
 
-std::vector<std::byte> draw_elements(Basic basic, std::mt19937_64& random) {
+std::vector<std::byte> draw_elements(Basic basic, int64_t count, std::mt19937_64& random) {
   const int64_t extent = basic_info(basic).extent;
-  std::vector<std::byte> bytes(static_cast<size_t>(kMaxCount * extent));
-  for (int64_t i = 0; i < kMaxCount; ++i) draw_element(basic, random, bytes.data() + i * extent);
+  std::vector<std::byte> bytes(static_cast<size_t>(count * extent));
+  for (int64_t i = 0; i < count; ++i) draw_element(basic, random, bytes.data() + i * extent);
   return bytes;
 }
 
@@ -91,9 +92,10 @@ class ShiftedArray {
 void check_kernel(ReduceKernel kernel, OpKind kind, Basic basic, int64_t count, size_t shift,
                   Alias alias, std::mt19937_64& random) {
   const int64_t extent = basic_info(basic).extent;
-  ShiftedArray left(draw_elements(basic, random), shift);
-  ShiftedArray right(draw_elements(basic, random), (shift * 3 + 1) % 16);
-  ShiftedArray other(draw_elements(basic, random), (shift * 5 + 2) % 16);
+  const int64_t most = std::max(count, kMaxCount);
+  ShiftedArray left(draw_elements(basic, most, random), shift);
+  ShiftedArray right(draw_elements(basic, most, random), (shift * 3 + 1) % 16);
+  ShiftedArray other(draw_elements(basic, most, random), (shift * 5 + 2) % 16);
   ShiftedArray& second = alias == Alias::both ? left : right;
   ShiftedArray& result = alias == Alias::none ? other : alias == Alias::right ? right : left;
   ShiftedArray expected = result;
@@ -134,6 +136,33 @@ TEST_P(OpTest, EqualsOracleOnEveryInstructionSet) {
       }
     }
   }
+}
+
+TEST_P(OpTest, PastTheCacheOnEveryInstructionSet) {
+  const Basic basic = GetParam();
+  std::mt19937_64 random(kSeed + static_cast<uint64_t>(basic));
+  for (int k = 0; k <= static_cast<int>(OpKind::user); ++k) {
+    const auto kind = static_cast<OpKind>(k);
+    for (const Isa isa : available_isas()) {
+      SCOPED_TRACE(std::string(op_name(kind)) + " " + isa_name(isa));
+      const ReduceKernel kernel = streaming_kernel_for(isa, kind, basic);
+      if (kernel == nullptr) continue;
+      for (int64_t count = 0; count <= kMaxStreamed; count += 1 + random() % 90) {
+        // A whole element past a line, or not.
+        const size_t shift = random() % 2 == 0 ? 0 : random() % 16;
+        ASSERT_NO_FATAL_FAILURE(check_kernel(kernel, kind, basic, count, shift,
+                                             static_cast<Alias>(random() % 4), random));
+      }
+    }
+  }
+}
+
+TEST(StreamingKernelTest, ExistsForPlainNumbers) {
+  EXPECT_NE(streaming_kernel(OpKind::sum, Basic::int32), nullptr);
+  EXPECT_NE(streaming_kernel(OpKind::max, Basic::float64), nullptr);
+  EXPECT_NE(streaming_kernel(OpKind::bxor, Basic::byte), nullptr);
+  EXPECT_EQ(streaming_kernel(OpKind::sum, Basic::float16), nullptr);
+  EXPECT_EQ(streaming_kernel(OpKind::band, Basic::float32), nullptr);
 }
 
 std::vector<Basic> all_basics() {

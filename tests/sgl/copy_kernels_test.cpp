@@ -175,5 +175,25 @@ TEST(CopyKernelsTest, MoveListsOfRuns) {
   }
 }
 
+TEST(CopyKernelsTest, StreamLines) {
+  constexpr int64_t kLineBytes = 64;
+  std::mt19937_64 random(kSeed);
+  for (int i = 0; i < kIsaCount; ++i) {
+    const auto isa = static_cast<Isa>(i);
+    if (!isa_available(isa)) continue;
+    SCOPED_TRACE(isa_name(isa));
+    for (int64_t lines = 0; lines < 40; ++lines) {
+      Bytes from(lines * kLineBytes, random() % kLineBytes, &random);
+      std::vector<std::byte> memory(static_cast<size_t>((lines + 3) * kLineBytes), kGuard);
+      const auto to_line = -reinterpret_cast<uintptr_t>(memory.data()) % kLineBytes;
+      std::vector<std::byte> wanted = memory;
+      std::memcpy(wanted.data() + to_line + kLineBytes, from.data(),
+                  static_cast<size_t>(lines * kLineBytes));
+      copy_kernels_for(isa).stream_lines(memory.data() + to_line + kLineBytes, from.data(), lines);
+      ASSERT_EQ(memory, wanted) << lines << " lines";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sgl::test

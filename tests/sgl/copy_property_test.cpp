@@ -2,6 +2,7 @@
 // offsets of the type map.
 #include "datatype/cursor.hpp"
 #include "sgl/copy.hpp"
+#include "sgl/stream_copy.hpp"
 #include "support/draws.hpp"
 #include "support/random_type.hpp"
 
@@ -103,9 +104,10 @@ void check_unpack(Buffer& buffer, int64_t offset, int64_t length, std::mt19937_6
   for (std::byte& byte : packed) byte = static_cast<std::byte>(random());
   Buffer expected = buffer;
   for (int64_t i = 0; i < length; ++i) expected.at(offset + i) = packed[static_cast<size_t>(i)];
-  unpack(buffer.view(offset, length), packed.data());
-  ASSERT_EQ(buffer.bytes, expected.bytes)
-      << "unpack [" << offset << ", +" << length << ") of " << buffer.text;
+  const bool past_cache = random() % 2 == 0;
+  (past_cache ? stream_unpack : unpack)(buffer.view(offset, length), packed.data());
+  ASSERT_EQ(buffer.bytes, expected.bytes) << (past_cache ? "stream_unpack [" : "unpack [") << offset
+                                          << ", +" << length << ") of " << buffer.text;
 }
 
 void check_contiguous(Buffer& buffer, int64_t offset, int64_t length) {
@@ -174,10 +176,12 @@ TEST(CopyPropertyTest, RandomPairsOfLayouts) {
     Buffer expected = to;
     for (int64_t i = 0; i < length; ++i)
       expected.at(target.offset + i) = from.at(source.offset + i);
-    copy(to.view(target.offset, length), from.view(source.offset, length));
+    const bool past_cache = random() % 2 == 0;
+    (past_cache ? stream_copy : copy)(to.view(target.offset, length),
+                                      from.view(source.offset, length));
     ASSERT_EQ(to.bytes, expected.bytes)
-        << length << " bytes from " << source.offset << " of " << from.text << "\nto "
-        << target.offset << " of " << to.text;
+        << (past_cache ? "past the cache, " : "") << length << " bytes from " << source.offset
+        << " of " << from.text << "\nto " << target.offset << " of " << to.text;
     ++copied;
   }
   EXPECT_GT(copied, draws(6000));
