@@ -74,7 +74,7 @@ constexpr Setting kSettings[] = {
      1},
     {"SGLCOLL_STREAM_BYTES", SettingKind::bytes, "0", "",
      "operations that move at least this many bytes a rank write their results past the cache; 0: "
-     "twice the second-level cache"},
+     "the size of the second-level cache"},
     {"SGLCOLL_SPIN_US", SettingKind::automatic, "auto", "",
      "microseconds of busy polling before a waiting rank yields its processor; auto: 10000 where "
      "each rank has one, else 0"},
