@@ -101,9 +101,10 @@ void print_summary(const NodeModel& model, const std::string& path, double secon
   fmt::print("past the cache from {}\n",
              choices.stream_bytes == 0 ? "its second level" : bytes(choices.stream_bytes));
   fmt::print(
-      "allreduce in one step up to {}; bcast and reduce shared by all from {}, or {} where "
+      "allreduce in one step up to {}, and of two ranks from {}; bcast and reduce shared by all "
+      "from {}, or {} where "
       "ranks share processors\n",
-      bytes(choices.whole_bytes), bytes(choices.cooperative_bytes),
+      bytes(choices.whole_bytes), bytes(choices.whole_from_bytes), bytes(choices.cooperative_bytes),
       bytes(choices.shared_cooperative_bytes));
   fmt::print("{:.0f} s; written to {}\n", seconds, path);
 }

@@ -132,6 +132,11 @@ Choice on_node_choice(const Problem& problem, const NodeChoices& choices) {
         return {"direct_whole",
                 "the ranks share memory; the tuning's whole_bytes (32 KiB) or less, 32 KiB or less "
                 "from all others"};
+      if (total >= choices.whole_from_bytes && problem.size == 2)
+        return {
+            "direct_whole",
+            "two ranks with a processor each share memory; the tuning's whole_from_bytes (2 MiB) "
+            "or more"};
       return {"direct",
               "the ranks share memory; more than the tuning's whole_bytes (32 KiB), or than 32 KiB "
               "from all others"};

@@ -58,6 +58,7 @@ constexpr std::array kChoices{
     Constant{"cooperative_bytes", &NodeChoices::cooperative_bytes},
     Constant{"shared_cooperative_bytes", &NodeChoices::shared_cooperative_bytes},
     Constant{"whole_bytes", &NodeChoices::whole_bytes},
+    Constant{"whole_from_bytes", &NodeChoices::whole_from_bytes},
 };
 static_assert(sizeof(NodeChoices) == kChoices.size() * sizeof(int64_t), "a choice has no name");
 

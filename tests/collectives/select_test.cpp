@@ -91,6 +91,9 @@ TEST(Table, OnANode) {
   EXPECT_EQ(choice(problem_of(Collective::bcast, 2, 1 << 20), true), "direct");
   EXPECT_EQ(choice(problem_of(Collective::allreduce, 4, 64), true), "direct_whole");
   EXPECT_EQ(choice(problem_of(Collective::allreduce, 4, 1 << 20), true), "direct");
+  EXPECT_EQ(choice(problem_of(Collective::allreduce, 2, (2 << 20) - 4), true), "direct");
+  EXPECT_EQ(choice(problem_of(Collective::allreduce, 2, 2 << 20), true), "direct_whole");
+  EXPECT_EQ(choice(problem_of(Collective::allreduce, 3, 2 << 20), true), "direct");
   EXPECT_EQ(choice(problem_of(Collective::barrier, 4, 0), true), "direct");
   EXPECT_EQ(choice(problem_of(Collective::barrier, 64, 0), true), "dissemination");
 }
@@ -113,6 +116,7 @@ TEST(Table, ATuningMovesItsBounds) {
   EXPECT_EQ(chosen(Collective::bcast, 4, 4 << 10), "cooperative");
   EXPECT_EQ(chosen(Collective::allreduce, 2, 32), "direct_whole");
   EXPECT_EQ(chosen(Collective::allreduce, 2, 36), "direct");
+  EXPECT_EQ(chosen(Collective::allreduce, 2, 64 << 20), "direct");
 }
 
 TEST(Table, PlansStaySmallOverVeryManyRanks) {

@@ -215,7 +215,6 @@ void choose_reading(NodeModel* model) {
   const TimeGrid& pushed = model->grid(NodeWay::message, NodeTraffic::exchange);
   const TimeGrid& read = model->grid(NodeWay::read, NodeTraffic::exchange);
   const std::vector<int64_t> sizes{64 * KiB, 256 * KiB, 1 * MiB, 4 * MiB, 16 * MiB};
-  constexpr int64_t kNever = int64_t{1} << 62;
   auto at = [](const TimeGrid& grid, int64_t bytes, int64_t run) {
     return grid.ns(static_cast<double>(bytes), static_cast<double>(run));
   };
@@ -224,7 +223,7 @@ void choose_reading(NodeModel* model) {
     by_push.push_back(at(pushed, bytes, bytes));
     by_read.push_back(at(read, bytes, bytes));
   }
-  model->choices.read_bytes = pays_from(sizes, by_push, by_read, kNever);
+  model->choices.read_bytes = pays_from(sizes, by_push, by_read, NodeChoices::kNever);
   const std::vector<int64_t> runs{4 * KiB, 8 * KiB, 16 * KiB, 32 * KiB, 64 * KiB};
   by_push.clear();
   by_read.clear();
@@ -268,6 +267,15 @@ Status choose_rest(const Runner& runner, const RunOptions& options, NodeModel* m
                 128 * KiB);
   if (!pieces.ok()) return std::move(pieces.status());
   choices.whole_bytes = pieces.value() / 2;
+  Result<int64_t> whole = crossover(runner,
+                                    {"allreduce",
+                                     2,
+                                     {1 * MiB, 2 * MiB, 4 * MiB, 8 * MiB},
+                                     {"SGLCOLL_ALGORITHM=allreduce=direct"},
+                                     {"SGLCOLL_ALGORITHM=allreduce=direct_whole"}},
+                                    NodeChoices::kNever);
+  if (!whole.ok()) return std::move(whole.status());
+  choices.whole_from_bytes = whole.value();
   Result<int64_t> streamed = crossover(runner,
                                        {"allgather",
                                         2,
