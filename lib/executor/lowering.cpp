@@ -1,6 +1,7 @@
 #include "executor/lowering.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sgl {
 namespace {
@@ -35,9 +36,10 @@ int64_t push_below(const TransportLimits& limits, Flow flow) {
 }  // namespace
 
 const char* path_name(Path path) {
-  static constexpr const char* kNames[kPathCount] = {
-      "eager",      "push", "map",   "map-both",    "store", "lists-both",
-      "read-lists", "read", "write", "write-lists", "send"};
+  static constexpr auto kNames =
+      std::to_array<const char*>({"eager", "push", "map", "map-both", "store", "lists-both",
+                                  "read-lists", "read", "write", "write-lists", "send"});
+  static_assert(kNames.size() == kPathCount);
   return kNames[static_cast<int>(path)];
 }
 

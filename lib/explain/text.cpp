@@ -2,6 +2,7 @@
 #include "explain/report.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -81,17 +82,13 @@ std::string transfer_text(const Transfer& transfer, int index) {
   std::string text =
       fmt::format("  [{}] {} ", transfer_name(index), transfer.sends ? "sent" : "received");
   if (transfer.signal) return text + "as an empty message\n";
-  static constexpr const char* kHow[kPathCount] = {
-      "inside the first message",
-      "as fragments, on request",
-      "by loads from the sender's memory",
-      "by loads and by the sender's stores",
-      "by the sender's stores",
-      "by reads with lists on both sides",
-      "by reads of one range",
-      "by writes to one range",
-      "by the sender's writes with lists on both sides",
-      "by sends into posted receives"};
+  static constexpr auto kHow = std::to_array<const char*>(
+      {"inside the first message", "as fragments, on request", "by loads from the sender's memory",
+       "by loads and by the sender's stores", "by the sender's stores",
+       "by reads with lists on both sides of a part, and by writes of the other",
+       "by reads with lists on both sides", "by reads of one range", "by writes to one range",
+       "by the sender's writes with lists on both sides", "by sends into posted receives"});
+  static_assert(kHow.size() == kPathCount);
   text += kHow[static_cast<int>(transfer.path)];
   const Traffic& traffic = transfer.traffic;
   text += fmt::format(": {}, {}", bytes_text(transfer.bytes),

@@ -22,11 +22,12 @@ class VerbsCounters : public testing::Test {
     if (!has_rdma_device()) GTEST_SKIP() << kNoRdmaDevice;
     setenv("SGLCOLL_TRANSPORT", "verbs", 1);
     setenv("SGLCOLL_RAILS", "1", 1);
-    setenv("SGLCOLL_MAX_SGE", "8", 1);  // as sglcoll-plan assumes
+    setenv("SGLCOLL_MAX_SGE", "8", 1);           // as sglcoll-plan assumes
+    setenv("SGLCOLL_STREAM_BYTES", "1024G", 1);  // stores past the cache are not seen from outside
   }
   void TearDown() override {
-    for (const char* name :
-         {"SGLCOLL_TRANSPORT", "SGLCOLL_RAILS", "SGLCOLL_MAX_SGE", "SGLCOLL_PACK_BELOW_BYTES"})
+    for (const char* name : {"SGLCOLL_TRANSPORT", "SGLCOLL_RAILS", "SGLCOLL_MAX_SGE",
+                             "SGLCOLL_STREAM_BYTES", "SGLCOLL_PACK_BELOW_BYTES"})
       unsetenv(name);
   }
 

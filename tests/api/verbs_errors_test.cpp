@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <functional>
 
+#include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace sgl::test {
@@ -38,11 +40,24 @@ void expect_parts(const std::string& text, const std::vector<std::string>& parts
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
 }
 
-// Rank 0 spoils what it needs for the second call. Nobody leaves before all have seen the end.
+// Root's right to lock any amount of memory.
+void give_up_locking() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {};
+  ASSERT_EQ(syscall(SYS_capget, &header, rights), 0);
+  rights[0].effective &= ~(1U << CAP_IPC_LOCK);
+  rights[0].permitted &= ~(1U << CAP_IPC_LOCK);
+  ASSERT_EQ(syscall(SYS_capset, &header, rights), 0);
+}
+
+// Rank 0 does `before` first, and spoils what it needs for the second call. Nobody leaves before
+// all have seen the end.
 void expect_error_everywhere(const std::function<void()>& spoil,
                              const std::vector<std::string>& said_by_rank_0,
-                             const std::vector<std::string>& said_by_all) {
+                             const std::vector<std::string>& said_by_all,
+                             const std::function<void()>& before = {}) {
   auto body = [&](int rank, const Allgather& meet) {
+    if (rank == 0 && before) before();
     run_in_world(rank, kRanks, meet, [&](sglcoll_comm world) {
       std::vector<std::byte> mine(kBlockBytes), all(kRanks * mine.size());
       auto gather = [&](int64_t bytes) {
@@ -111,15 +126,15 @@ TEST_F(VerbsErrors, queue_that_is_full) {
 }
 
 TEST_F(VerbsErrors, too_little_lockable_memory) {
-  auto give_up_locking = [] {  // root may lock any amount
+  auto lower_the_limit = [] {
     constexpr rlimit kLimit{64 << 10, 64 << 10};
     ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &kLimit), 0);
-    ASSERT_EQ(setuid(65534), 0);
   };
-  expect_error_everywhere(give_up_locking,
+  // Before the device is opened: who has other rights than then may not use it.
+  expect_error_everywhere(lower_the_limit,
                           {"could not be registered", " bytes more than the ",
                            "RLIMIT_MEMLOCK is 65536 bytes", "ulimit -l unlimited", "with rank "},
-                          {"rank 0: "});
+                          {"rank 0: "}, give_up_locking);
 }
 
 }  // namespace

@@ -160,6 +160,8 @@ Status VerbsDevice::post_send(QpNumber number, std::span<const SendRequest> requ
 Status VerbsDevice::partly_posted(Qp& qp, QpNumber number, uint64_t first,
                                   const ibv_send_wr* refused, int failure) {
   const uint64_t after = qp.sends.posted;
+  // A driver that cannot even be asked says nothing of the requests.
+  if (!refused) refused = &qp.sends.wrs[qp.sends.place(first)];
   uint64_t taken = first;
   while (taken < after && &qp.sends.wrs[qp.sends.place(taken)] != refused)
     qp.sends.slots[qp.sends.place(taken++)].abandoned = true;
