@@ -125,6 +125,13 @@ TEST_F(VerbsErrors, queue_that_is_full) {
       {"rank 0: request "});
 }
 
+// The driver then refuses without naming a request, also what would tell the others.
+TEST_F(VerbsErrors, another_user_than_the_one_who_opened_the_device) {
+  expect_error_everywhere([] { ASSERT_EQ(setuid(65534), 0); },
+                          {"refused by the device's driver: ", "changed its user or its rights"},
+                          {"rank 0"});
+}
+
 TEST_F(VerbsErrors, too_little_lockable_memory) {
   auto lower_the_limit = [] {
     constexpr rlimit kLimit{64 << 10, 64 << 10};

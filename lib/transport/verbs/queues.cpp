@@ -67,7 +67,23 @@ uint64_t fill_list(std::span<const DeviceSge> from, ibv_sge* to) {
   return bytes;
 }
 
-// Of a request that the provider did not take. Providers tell a full queue by ENOMEM.
+// Providers tell a full queue by ENOMEM.
+std::string remedy_of_refusal(int failure, int entries) {
+  switch (failure) {
+    case ENOMEM:
+      return fmt::format(
+          "its queue of {} entries is full: SGLCOLL_QUEUE_REQUESTS sets how many there are",
+          entries);
+    case EACCES:
+    case EPERM:
+      return "a process that has changed its user or its rights since it opened the device may not "
+             "use it";
+    default:
+      return "does it take lists of so many? SGLCOLL_MAX_SGE bounds them";
+  }
+}
+
+// Of a request that the provider did not take.
 template <class Wr>
 std::string why_refused(const Wr& wr, int failure, int most_sges, int entries) {
   std::string list = fmt::format("({} SGEs of at most {}", wr.num_sge, most_sges);
@@ -75,11 +91,7 @@ std::string why_refused(const Wr& wr, int failure, int most_sges, int entries) {
     list += fmt::format("; the first is [{:#x}, {:#x})", wr.sg_list[0].addr,
                         wr.sg_list[0].addr + wr.sg_list[0].length);
   return fmt::format("{}) was refused by the device's driver: {}; {}", list, strerror(failure),
-                     failure == ENOMEM
-                         ? fmt::format("its queue of {} entries is full: SGLCOLL_QUEUE_REQUESTS "
-                                       "sets how many there are",
-                                       entries)
-                         : "does it take lists of so many? SGLCOLL_MAX_SGE bounds them");
+                     remedy_of_refusal(failure, entries));
 }
 
 }  // namespace
@@ -156,19 +168,20 @@ Status VerbsDevice::post_send(QpNumber number, std::span<const SendRequest> requ
   return partly_posted(*qp, number, first, refused, failure);
 }
 
-// The provider took the requests before `refused`. None of them may complete for the caller.
+// The provider took the requests before `refused`; all of them, for all one can tell, where it
+// names none. None of them may complete for the caller.
 Status VerbsDevice::partly_posted(Qp& qp, QpNumber number, uint64_t first,
                                   const ibv_send_wr* refused, int failure) {
   const uint64_t after = qp.sends.posted;
-  // A driver that cannot even be asked says nothing of the requests.
-  if (!refused) refused = &qp.sends.wrs[qp.sends.place(first)];
   uint64_t taken = first;
   while (taken < after && &qp.sends.wrs[qp.sends.place(taken)] != refused)
     qp.sends.slots[qp.sends.place(taken++)].abandoned = true;
   qp.sends.posted = taken;
   if (taken > first) fail(number);
-  return error(SGLCOLL_ERR_SYSTEM, "rank {}: request {} of QP {} {}", rank_, taken, number,
-               why_refused(*refused, failure, qp.send_sge, qp.sends.capacity()));
+  const bool named = taken < after;
+  const ibv_send_wr& wr = qp.sends.wrs[qp.sends.place(named ? taken : first)];
+  return error(SGLCOLL_ERR_SYSTEM, "rank {}: request {} of QP {} {}", rank_, named ? taken : first,
+               number, why_refused(wr, failure, qp.send_sge, qp.sends.capacity()));
 }
 
 Status VerbsDevice::post_receive(QpNumber number, const ReceiveRequest& request) {
