@@ -102,11 +102,12 @@ void Operation::on_peer_failed(int world_rank, const Status& why) {
   int rank = context_.rank_of(world_rank);
   if (rank < 0 || !running_) return;
   if (live() && !needs(rank)) return;
-  if (live())
-    return fail(error(why.code(), "{}; {}", why.text(), describe_waiting(rank)), cause_here(why));
+  const std::string waiting = live() ? describe_waiting(rank) : "";
+  // It writes nothing any more, and nothing will come of it that says so.
   for (size_t i = 0; i < edges_.size(); ++i)
     if (plan_->edges[i].peer == rank && peer_may_write(edges_[i]))
       edges_[i].phase = EdgePhase::done;
+  if (live()) return fail(error(why.code(), "{}; {}", why.text(), waiting), cause_here(why));
   finish_failed();
 }
 

@@ -3,6 +3,8 @@
 #include "transport/shm/syscall_filter.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -248,6 +250,34 @@ TEST(Store, ASenderThatCannotMapThePlace) {
       ASSERT_EQ(setrlimit(RLIMIT_AS, &all_of_it), 0);
     }
   });
+}
+
+// Of which nothing will come that says that it writes no more.
+TEST(Store, APeerThatDiesBeforeItHasStored) {
+  for (bool shared : {false, true})
+    for (bool gathers : {false, true}) {
+      SCOPED_TRACE(gathers);
+      auto body = [&](sglcoll_comm world) {
+        Integers mine(world, shared, kCount), all(world, shared, 2 * kCount);
+        ASSERT_OK(sglcoll_barrier(world));
+        if (rank_of(world) == 1) {
+          sglcoll_request request = nullptr;
+          if (!gathers)
+            ASSERT_OK(sglcoll_ibcast(mine.data(), kCount, SGLCOLL_INT, 1, world, &request));
+          if (gathers) std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is asked
+          raise(SIGKILL);
+        }
+        const sglcoll_status status =
+            gathers ? sglcoll_gather(mine.data(), kCount, SGLCOLL_INT, all.data(), kCount,
+                                     SGLCOLL_INT, 0, world)
+                    : sglcoll_bcast(mine.data(), kCount, SGLCOLL_INT, 1, world);
+        EXPECT_EQ(status, SGLCOLL_ERR_PEER_FAILED);
+      };
+      ProcessReport report = run_processes(
+          2, [&](int rank, const Allgather& allgather) { run_in_world(rank, 2, allgather, body); },
+          std::chrono::seconds(30));
+      EXPECT_TRUE(report.passed_but_killed(1, SIGKILL)) << report.text();
+    }
 }
 
 TEST(Store, LengthsThatDiffer) {
