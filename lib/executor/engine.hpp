@@ -66,6 +66,8 @@ class Engine final : private TransportSink {
   // ones, ends those that run, and sees to it that all its ranks hear of it, whatever they
   // are doing: all refuse the same ones. `why` is what callers here get.
   void break_context(Context& context, uint32_t from, Status why, const FailureCause& cause);
+  // Messages of send_in_order and the like that wait for room.
+  bool has_outgoing() const { return !outgoing_.empty(); }
   // Whether a blocking call may wait for one peer at a time: nothing else is under way, and
   // what peers tell of themselves has been looked at not long ago.
   bool may_run_short() {

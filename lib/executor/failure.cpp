@@ -8,6 +8,11 @@
 #include <unordered_set>
 
 namespace sgl {
+namespace {
+
+constexpr int64_t kWaitedEnough = INT64_MAX;  // the time of a failure that was long ago
+
+}  // namespace
 
 void Operation::fail_edge(int edge, Status why) {
   fail(error(why.code(), "{} (step {} of {} \"{}\", with rank {})", why.text(),
@@ -57,11 +62,14 @@ bool Operation::peer_may_write(const EdgeState& edge) const {
 
 // The user's memory is the user's again when nothing is on the way to or from it.
 void Operation::finish_failed() {
+  if (!running_) return;
   for (size_t i = 0; i < edges_.size(); ++i) {
     if (edges_[i].abandoned_by_peer && edges_[i].in_flight == 0)
       answer_abandon(static_cast<int>(i));
     if (edges_[i].in_flight > 0 || peer_may_write(edges_[i])) return;
   }
+  // Who does not call again would leave the others without a word.
+  if (engine_.has_outgoing() && failed_at_ns_ != kWaitedEnough) return;
   for (size_t i = 0; i < edges_.size(); ++i)
     if (edges_[i].exposed) engine_.keep_exposed(transport(static_cast<int>(i)), edges_[i].memory);
   finish();
@@ -82,13 +90,18 @@ void Operation::deliver_to_failed(int edge, MessageKind kind) {
 }
 
 bool Operation::advance_failed() {
-  if (now_ns() - failed_at_ns_ < engine_.options().quiesce_ns) return false;
-  failed_at_ns_ = INT64_MAX;  // once
+  if (failed_at_ns_ == kWaitedEnough) return false;
+  if (now_ns() - failed_at_ns_ < engine_.options().quiesce_ns) {
+    finish_failed();
+    return !running_;
+  }
+  failed_at_ns_ = kWaitedEnough;
   for (size_t i = 0; i < edges_.size(); ++i)
     if (peer_may_write(edges_[i]) || edges_[i].in_flight > 0)
       engine_.fail_peer(world_peer(static_cast<int>(i)),
                         error(SGLCOLL_ERR_PEER_FAILED, "rank {} did not answer after {}",
                               plan_->edges[i].peer, cause_.why.text()));
+  finish_failed();
   return true;
 }
 
