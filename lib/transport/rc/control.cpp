@@ -54,10 +54,10 @@ ControlChannel::~ControlChannel() {
   if (keys_.local != 0) device_.deregister_memory(keys_);
 }
 
-Post ControlChannel::send(const MessageHeader& header, const View* payload) {
+Result<Post> ControlChannel::send(const MessageHeader& header, const View* payload) {
   if (header.bytes > sizes_.message_bytes) return Post::failed;
   if (credits_ == 0 || free_slots_.size() <= kReservedSlots) return Post::busy;
-  if (!post_slot(header, false, payload).ok()) return Post::failed;
+  SGL_TRY(post_slot(header, false, payload));
   --credits_;
   return Post::done;
 }

@@ -44,7 +44,7 @@ class ControlChannel {
   static int64_t inline_payload_bytes(const DeviceLimits& limits);
 
   QpNumber qp() const { return qp_; }
-  Post send(const MessageHeader& header, const View* payload);
+  Result<Post> send(const MessageHeader& header, const View* payload);
 
   // For completions of the QP that succeeded. The message is valid until recycle().
   void sent(const DeviceCompletion& completion);

@@ -123,7 +123,12 @@ Post RcTransport::send_message(int peer, const MessageHeader& header, const View
   if (target->stage == Stage::idle) ask(*target);
   if (target->stage == Stage::asking || target->stage == Stage::answered) return Post::busy;
   if (target->stage != Stage::alive) return Post::failed;
-  return target->control->send(header, payload);
+  Result<Post> sent = target->control->send(header, payload);
+  if (sent.ok()) return sent.value();
+  end(*target, Stage::ending,
+      error(SGLCOLL_ERR_PEER_FAILED, "the connection to rank {} over {} is broken: {}", peer,
+            rails_.front()->device->describe(), sent.status().text()));
+  return Post::failed;
 }
 
 // ---- Memory
@@ -224,7 +229,10 @@ void RcTransport::add_counters(sglcoll_counters* counters) const {
 Post RcTransport::post(int peer, const Batch& batch, const View& local, const RemoteMemory& remote,
                        uint64_t token) {
   Peer* target = find_peer(peer);
-  if (!target || !target->connected || !target->up()) return Post::failed;
+  if (!target || !target->connected) return Post::failed;
+  // The next progress() tells why.
+  if (target->stage == Stage::ending || target->stage == Stage::doomed) return Post::busy;
+  if (!target->up()) return Post::failed;
   for (size_t tried = 0; tried < rails_.size(); ++tried) {
     const size_t rail = (target->posts + tried) % rails_.size();
     Result<Post> posted = target->bulk[rail]->post(batch, local, on_rail(remote, rail), token);
