@@ -124,6 +124,8 @@ TEST_F(HostfileTest, OfPbsAndLsf) {
   std::ofstream(path_) << "n1\nn1\nn2\n";
   EXPECT_EQ(allocation({{"PBS_NODEFILE", path_}}), "PBS_NODEFILE: n1=2 n2=1 ");
   EXPECT_EQ(allocation({{"LSB_DJOB_HOSTFILE", path_}}), "LSB_DJOB_HOSTFILE: n1=2 n2=1 ");
+  EXPECT_EQ(allocation({{"LSB_HOSTS", "n1 n1 n2"}}), "LSB_HOSTS: n1=2 n2=1 ");
+  EXPECT_NE(allocation({{"LSB_HOSTS", " "}}).find("error: LSB_HOSTS"), std::string::npos);
   EXPECT_EQ(allocation({{"LSB_MCPU_HOSTS", "a 4 b 2"}, {"LSB_DJOB_HOSTFILE", path_}}),
             "LSB_MCPU_HOSTS: a=4 b=2 ");
   EXPECT_NE(allocation({{"PBS_NODEFILE", "/nonexistent"}}).find("PBS_NODEFILE: the file"),

@@ -134,6 +134,15 @@ Result<Allocation> lsf_allocation(const char* name, const std::string& text) {
   return allocation;
 }
 
+// "host1 host1 host2": a word a slot.
+Result<Allocation> slots_allocation(const char* name, const std::string& text) {
+  Allocation allocation{name, {}};
+  std::istringstream words(text);
+  for (std::string host; words >> host;) SGL_TRY(add_host(name, host, 1, &allocation.hosts));
+  if (allocation.hosts.empty()) return error(SGLCOLL_ERR_ARG, "{}: '{}' names no host", name, text);
+  return allocation;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> expand_slurm_hosts(std::string_view text) {
@@ -176,6 +185,7 @@ Result<Allocation> find_allocation(const Variables& variables) {
   if (auto text = variables("LSB_MCPU_HOSTS")) return lsf_allocation("LSB_MCPU_HOSTS", *text);
   if (auto path = variables("LSB_DJOB_HOSTFILE"))
     return file_allocation("LSB_DJOB_HOSTFILE", *path);
+  if (auto text = variables("LSB_HOSTS")) return slots_allocation("LSB_HOSTS", *text);
   return Allocation{};
 }
 
